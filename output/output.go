@@ -292,7 +292,7 @@ func (f *Finished) read(ctx context.Context) error {
 			return err
 		}
 		if err := json.Unmarshal(data, into); err != nil {
-			return fmt.Errorf("%s: %w", f.Path(name), err)
+			return fmt.Errorf("%s is damaged: %s: %w; run again with --overwrite", f.Dir, name, err)
 		}
 		if name == ManifestFile {
 			sum = Sum(data)

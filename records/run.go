@@ -276,7 +276,7 @@ func (s SourceRepeated) Share() float64 { return float64(s.Repeated) / float64(s
 // Recall is what is known about the share of the near pairs that the run found. It leaves out pairs of crowds, which
 // the run did not search for.
 type Recall struct {
-	Crowds int64 `json:"crowds,omitempty" doc:"large families; recall excludes their pairs"`
+	Crowds int64 `json:"crowds,omitempty" doc:"large groups; recall excludes their pairs"`
 	// Exact means that all pairs that may be similar were compared: the recall is 1.
 	Exact     bool             `json:"exact,omitempty" doc:"'true' if neardup compared every pair that may be similar"`
 	Estimated *EstimatedRecall `json:"estimated,omitempty"`
@@ -305,7 +305,7 @@ type Interval struct {
 // MeasuredRecall is the recall of the pairs of a sample, which was compared with all documents.
 type MeasuredRecall struct {
 	Sample  int64 `json:"sample" doc:"documents in the sample"`
-	Crowded int64 `json:"crowded" doc:"documents left out of the sample because they are in large families"`
+	Crowded int64 `json:"crowded" doc:"documents left out of the sample because they are in large groups"`
 	True    int64 `json:"true" doc:"near pairs of these documents with any document"`
 	Found   int64 `json:"found" doc:"those of them that are in 'pairs'"`
 	// OneFamily means that the true pairs connect all their documents: they say nothing about other groups, so there is no

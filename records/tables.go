@@ -45,7 +45,7 @@ type Clustered struct {
 	Members  int32   `parquet:"members" json:"members" doc:"documents in the cluster"`
 	Kept     bool    `parquet:"kept" json:"kept" doc:"true if it is in the corpus or is a reference"`
 	In       *string `parquet:"in,optional,dict" json:"in" doc:"what the document is part of: 'input', 'reference' or 'index'; null without '--against', or while the index is empty"`
-	Partial  *bool   `parquet:"partial,optional" json:"partial" doc:"true if the cluster belongs to a [large family](limits.md#large-families), so 'pairs' may list only some of its pairs; otherwise null"`
+	Partial  *bool   `parquet:"partial,optional" json:"partial" doc:"true if the cluster belongs to a [large group](limits.md#large-groups), so 'pairs' may list only some of its pairs; otherwise null"`
 }
 
 // Reasons why a document was removed; the first that applies.

@@ -21,7 +21,7 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 	alone := len(c.Methods) == 1 && c.Methods[0].Truth == nil && c.Methods[0].Buckets != nil // nothing to compare with
 	for i, m := range c.Methods {
 		if i == 0 || m.Measure != c.Methods[i-1].Measure {
-			head := []string{"method, by " + m.Measure, "time", "CPU", "memory", "candidates", "similar pairs"}
+			head := []string{"method, by " + brief(m.Measure), "time", "CPU", "memory", "candidates", "similar pairs"}
 			if !alone {
 				head = append(head, "common with "+m.Name, "recall", "precision")
 			}
@@ -68,7 +68,7 @@ func byTruth(out *printer, methods []records.Method) {
 			}
 			return fmt.Sprintf("%s (%.4f to %.4f)", index(s.Value), down(*s.Low), up(*s.High))
 		}
-		known.row(m.Name+", by "+m.Measure, count(int64(m.Truth.Both)),
+		known.row(m.Name+", by "+brief(m.Measure), count(int64(m.Truth.Both)),
 			cell(m.Truth.Recall), cell(m.Truth.Precision), cell(m.Truth.F1), cell(m.Truth.Rand))
 	}
 	known.print(out)
@@ -94,6 +94,9 @@ func signatures(c *records.Comparison) (words string) {
 	return words
 }
 
+// brief returns the name that --compare has for a measure.
+func brief(measure string) string { return strings.TrimPrefix(measure, "simhash-") }
+
 // ComparisonPlot draws the comparison as SVG.
 func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 	var methods, truths []string // truths has the first method of each measure
@@ -101,7 +104,7 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 	for i, m := range c.Methods {
 		name := m.Name
 		if several {
-			name += " (" + strings.TrimPrefix(m.Measure, "simhash-") + ")" // shortened, as in --compare
+			name += " (" + brief(m.Measure) + ")"
 		}
 		methods = append(methods, name)
 		if i == 0 || m.Measure != c.Methods[i-1].Measure {

@@ -20,7 +20,7 @@ func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
 		}
 		out.item("compared", "%s (copies excluded); each was compared with all others", drawn)
 	case records.TruthClusters:
-		out.item("compared", "pairs of documents in the same cluster, among the %s in the ground truth",
+		out.item("compared", "pairs of documents in the same cluster, among the %s in the truth file",
 			plural(int(e.Documents), "document"))
 	default:
 		out.item("compared", "pairs of documents in the same cluster, among all %s of the run",
@@ -46,7 +46,7 @@ func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
 func agreement(out *printer, a *records.Agreement, clusters bool) {
 	out.item("pairs", "%s found, %s true, %s in both", count(int64(a.Found)), count(int64(a.True)), count(int64(a.Both)))
 	out.item("precision", "%s", interval(a.Precision, "nothing was found"))
-	out.item("recall", "%s", interval(a.Recall, "the ground truth has no pairs"))
+	out.item("recall", "%s", interval(a.Recall, "there are no true pairs"))
 	out.item("F1", "%s", interval(a.F1, "there are no pairs"))
 	if clusters {
 		out.item("adjusted Rand", "%s", interval(a.Rand, "there are no pairs"))

@@ -19,7 +19,7 @@ const widestCurve = 80
 // sampledTexts prints facts about the texts of the sample.
 func sampledTexts(out *printer, f *records.Forecast) {
 	if !f.Whole {
-		out.item("sample", "%s with %s of text; what follows is extrapolated from them",
+		out.item("sample", "%s with %s of text; the figures below are extrapolated from it",
 			plural(f.Sampled, "document"), bytesOf(f.TextBytes))
 	}
 	firstOf(out, "columns", f.Columns,

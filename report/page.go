@@ -161,7 +161,7 @@ func dataURL(table [][]string) template.URL {
 // texts reads the texts of the pairs and clusters that are shown.
 func (p *page) texts(ctx context.Context, read Texts) {
 	if p.Parameters.NoText {
-		p.TextNote = "Texts are left out, as --no-text asks."
+		p.TextNote = "Texts are left out because of --no-text."
 		return
 	}
 	var wanted []records.Place
@@ -213,6 +213,9 @@ func (p *page) Removals() string {
 	if keptNone(p.Run) {
 		return text + "."
 	}
+	if n.Removed == 1 {
+		return text + ". It has a kept document in its cluster."
+	}
 	return text + ". Each of them has a kept document in its cluster."
 }
 
@@ -233,7 +236,7 @@ func (p *page) Certainty() (texts []string) {
 	switch {
 	case !p.Near():
 		return []string{"Certain: copies are documents with the same " + p.Copied() +
-			". Documents that are only similar were not looked for."}
+			". The run did not look for documents that are only similar."}
 	case p.Parameters.Compare == "overlap":
 		texts = append(texts, "The similarity of a pair is that of two SimHash signatures, which estimate the cosine of "+
 			"the texts.")
@@ -744,7 +747,7 @@ func (p *page) Capped() (all []string) {
 		}
 	}
 	n := p.Counts
-	add(n.PairsPartial, "pairs/ may list only some pairs of %s: large families exceed --pair-budget (%s pairs, each "+
+	add(n.PairsPartial, "pairs/ may list only some pairs of %s, in groups that exceed --pair-budget (%s pairs, each "+
 		"with up to 256 bytes of ids). Clusters and removals are not affected.",
 		plural(n.PairsPartial, "cluster"), count(int64(p.Parameters.PairBudget)))
 	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))

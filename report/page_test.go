@@ -313,7 +313,7 @@ func TestPageOfNothing(t *testing.T) {
 	run := records.Run{Parameters: records.Spec{Similarity: records.Similarity{Threshold: .8}}}
 	_, root := drawn(t, finished(t, t.TempDir(), run, tables{}), none)
 	body := squeezed(root)
-	for _, want := range []string{"0 of 0 documents removed", "No document is removed.", "There is no near pair", "There is no cluster.", "No limit took effect."} {
+	for _, want := range []string{"0 of 0 documents removed", "No document was removed.", "There is no near pair", "There is no cluster.", "No limit took effect."} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)
 		}
@@ -322,7 +322,7 @@ func TestPageOfNothing(t *testing.T) {
 	run.Parameters.Write = []string{string(output.Corpus)}
 	_, root = drawn(t, finished(t, t.TempDir(), run, tables{}), none)
 	body = squeezed(root)
-	for _, want := range []string{"The table pairs is not written.", "The table clusters is not written.", "The table removed is not written."} {
+	for _, want := range []string{"The run did not write the table pairs.", "The run did not write the table clusters.", "The run did not write the table removed."} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)
 		}
@@ -361,7 +361,7 @@ func TestPageOfMethods(t *testing.T) {
 		"chains": {func(run *records.Run, _ *tables) { run.Counts.Chained = 2 },
 			[]string{"2 near-duplicates may be unlike the document that is kept"}, nil},
 		"a crowd": {func(run *records.Run, _ *tables) { run.Counts.PairsPartial, run.Parameters.PairBudget = 1, 5 },
-			[]string{"The clusters are approximate, because pairs of large families may not be listed.", "only some pairs of 1 cluster: large families exceed --pair-budget (5 pairs, each"}, nil},
+			[]string{"The clusters are approximate, because pairs may not list all pairs of large groups.", "only some pairs of 1 cluster, in groups that exceed --pair-budget (5 pairs, each"}, nil},
 		"more documents than fit": {func(run *records.Run, _ *tables) { run.InForce.Memory = documentMemory },
 			[]string{"There are too many documents in pairs to count the clusters here.", "pairs, including copies"}, []string{"documents in clusters"}},
 		"containment": {func(run *records.Run, _ *tables) {

@@ -81,8 +81,8 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	if r := run.References; r != nil {
 		documents := plural(r.Records-r.Unreadable, "document")
 		against(out, run, fmt.Sprintf(", %s; %s", documents, several(r.Removed,
-			"input document removed because it resembles one of these",
-			"input documents removed because they resemble one of these")))
+			"input document removed because it is similar to one of these",
+			"input documents removed because they are similar to one of these")))
 	}
 	detected(out, run.Input.Encodings)
 	if decoded := run.Input.Decoded; decoded > 0 && len(run.Input.Encodings) == 0 {
@@ -118,7 +118,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		out.item("compared", "%s, of %s in all", plural(n.ComparedPairs, "pair"), count(n.AllPairs))
 	}
 	if n.PairsPartial > 0 {
-		out.item("over budget", "pairs/ may list only some pairs of %s: large families have more pairs, or longer ids, than "+
+		out.item("over budget", "pairs/ may list only some pairs of %s, in groups with more pairs, or longer ids, than "+
 			"--pair-budget allows", plural(n.PairsPartial, "cluster"))
 	}
 	out.item("clusters", "%s", count(n.Clusters))
@@ -139,6 +139,9 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	still := ""
 	if n.NotCompared > 0 && !run.Parameters.DropNotCompared {
 		still = fmt.Sprintf(", %s of them not compared", count(n.NotCompared))
+		if n.NotCompared == kept {
+			still = ", not compared"
+		}
 	}
 	out.item("kept", "%s%s", plural(kept, "document"), still)
 	if run.Parameters.Append {
@@ -321,8 +324,12 @@ func detected(out *printer, all []records.FileEncoding) {
 		case e.Read:
 			out.item(label, "%s read as %s (confidence at least %d %%)", plural(e.Files, "file"), e.Name, e.Percent)
 		case e.Name != records.UnknownEncoding:
-			out.item(label, "%s of uncertain encoding: %s may be %s (confidence %d %%); specify it with --encoding",
-				plural(e.Files, "file"), terminal.Mask(e.File), e.Name, e.Percent)
+			confidence := fmt.Sprintf(" (confidence %d %%)", e.Percent)
+			if e.Percent == 0 {
+				confidence = ""
+			}
+			out.item(label, "%s of uncertain encoding: %s may be %s%s; specify it with --encoding",
+				plural(e.Files, "file"), terminal.Mask(e.File), e.Name, confidence)
 		default:
 			out.item(label, "%s of unknown encoding, for example %s; specify it with --encoding", plural(e.Files, "file"),
 				terminal.Mask(e.File))

@@ -38,7 +38,7 @@ not compared  3 documents (2 without tokens, 1 too large), kept in the corpus
 copies        30 documents with the same shingle set as an earlier one
 near pairs    20, each verified exactly
 compared      5,000 pairs, of 500,000,500,000 in all
-over budget   pairs/ may list only some pairs of 2 clusters: large families have more pairs, or longer ids, than --pair-budget allows
+over budget   pairs/ may list only some pairs of 2 clusters, in groups with more pairs, or longer ids, than --pair-budget allows
 clusters      25
 removed       45 documents: 5 exact duplicates, 20 with the same words in the same order, 10 with the same shingle set, 10 near-duplicates
 symbols       4 removed copies differ from the kept documents in symbols (as in a + b and a - b); --normalize keep-symbols compares symbols, and --method exact removes only exact duplicates (docs/choosing.md)

@@ -124,6 +124,13 @@ func inputsFirst(app *kong.Application, args []string) []string {
 			valued[name] = !flag.IsBool() && !flag.IsCounter()
 		}
 	}
+	known := func(arg string) bool {
+		name, long := strings.CutPrefix(arg, "--")
+		name, _, _ = strings.Cut(name, "=")
+		_, known := valued[name]
+		_, negated := valued[strings.TrimPrefix(name, "no-")]
+		return known || negated || !long
+	}
 	takesNext := func(arg string) bool {
 		if name, ok := strings.CutPrefix(arg, "--"); ok {
 			return valued[name]
@@ -139,6 +146,8 @@ func inputsFirst(app *kong.Application, args []string) []string {
 				return args // global flags before a command
 			}
 			inputs = append(inputs, arg)
+		case !known(arg): // its value, if it has one, must not become an input
+			return args
 		case takesNext(arg) && len(rest) > 1:
 			flags, rest = append(flags, arg, rest[1]), rest[1:]
 		default:

@@ -52,7 +52,7 @@ type commands struct {
 
 	Dedup      dedupCmd      `cmd:"" group:"Find duplicates" default:"withargs" help:"Find near-duplicate documents and write a deduplicated corpus. This is the default command."`
 	Plan       planCmd       `cmd:"" group:"Find duplicates" help:"Forecast a run of dedup from a sample of its input: what it reads and shuffles, its parameters, memory and time."`
-	Passages   passagesCmd   `cmd:"" group:"Find duplicates" help:"Find repeated passages: runs of words that also occur earlier, in the same document or another. Both places are listed."`
+	Passages   passagesCmd   `cmd:"" group:"Find duplicates" help:"Find repeated passages: runs of words that also occur earlier, in the same document or another. neardup lists both places."`
 	Index      indexCmd      `cmd:"" group:"Find duplicates" help:"Manage an index of what earlier runs have kept and removed, for dedup --against."`
 	Show       showCmd       `cmd:"" group:"Look at an output" help:"Show a document's cluster in a finished output: which documents it holds, and why each was kept or removed. For an output of passages, show the passages of the document."`
 	Report     reportCmd     `cmd:"" group:"Look at an output" help:"Rebuild report.html from a finished output of dedup or passages."`
@@ -63,7 +63,7 @@ type commands struct {
 	Study      studyCmd      `cmd:"" group:"Try methods on a small collection" help:"Measure how preprocessing changes similarity: compare every pair of a small collection with and without spaces, stop words and stemming."`
 	Compare    compareCmd    `cmd:"" group:"Try methods on a small collection" help:"Find the similar pairs of a small collection with several methods, and print how far they agree."`
 	Curve      curveCmd      `cmd:"" group:"Try methods on a small collection" help:"Plot the probability that bands and rows find a pair, by similarity."`
-	Config     configCmd     `cmd:"" group:"About neardup" help:"Write --config files."`
+	Config     configCmd     `cmd:"" group:"About neardup" help:"Write job files for --config."`
 	Completion completionCmd `cmd:"" group:"About neardup" help:"Print a shell script that completes commands, flags and values."`
 	Man        manCmd        `cmd:"" group:"About neardup" help:"Print the man page."`
 	Version    versionCmd    `cmd:"" group:"About neardup" help:"Print the version and the ids of the formats that neardup writes."`

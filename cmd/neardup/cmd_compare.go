@@ -13,7 +13,7 @@ import (
 type compareCmd struct {
 	compare.Config
 	Plot picture         `placeholder:"FILE" help:"SVG file for the result as a picture; must be new." group:"Comparison"`
-	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file that sets flags by name; the command line wins." group:"Running"`
+	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"Job file: TOML that sets flags by name; the command line wins." group:"Running"`
 	JSON bool            `name:"json" help:"Print the result as JSON, not as a table." group:"Comparison"`
 }
 

@@ -4,18 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/neardup/neardup/internal/configfile"
-	"github.com/neardup/neardup/pipelines/job"
 )
 
 type configCmd struct {
-	Init configInitCmd `cmd:"" help:"Write a --config file that lists every flag in --help with its default, commented out."`
+	Init configInitCmd `cmd:"" help:"Write a job file for --config that lists every flag with its default, commented out."`
 }
 
 type configInitCmd struct {
@@ -35,7 +33,7 @@ func (c *configInitCmd) Run(app *kong.Application, s streams) error {
 		}
 		take = append(take, command.Name)
 	}
-	return withHelp(fmt.Errorf("no job file for %s; name one of %s", c.Command, strings.Join(take, ", ")), "config init")
+	return withHelp(fmt.Errorf("%s takes no job file; name one of %s", c.Command, strings.Join(take, ", ")), "config init")
 }
 
 func (c *configInitCmd) write(template string, stdout io.Writer) error {
@@ -43,10 +41,13 @@ func (c *configInitCmd) write(template string, stdout io.Writer) error {
 		_, err := io.WriteString(stdout, template)
 		return err
 	}
-	file, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return &job.OutputExistsError{Reason: c.Output + " already exists; choose another --output"}
+	if err := checkNew(c.Output, "--output", "config init"); err != nil {
+		return err
 	}
+	if err := checkFolder("--output", c.Output); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}

@@ -27,7 +27,7 @@ import (
 
 type dedupCmd struct {
 	dedup.Config
-	Job      configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file that sets flags by name; the command line wins." group:"Running"`
+	Job      configfile.Flag `name:"config" placeholder:"FILE" help:"Job file: TOML that sets flags by name; the command line wins." group:"Running"`
 	JSON     bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 	Watching watching        `embed:""`
 	Gone     goneOfDedup     `embed:""`

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/eval"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
 )
@@ -22,6 +24,9 @@ func (c *evalCmd) Run(ctx context.Context, s streams) error {
 		c.Content = &lateFile{ctx: ctx, flag: "--truth", path: c.Truth}
 	}
 	c.Planned = s.Progress.plan
+	if c.Memory != 0 && c.Memory < memory.Least {
+		return withHelp(job.Usage("--memory %v: must be at least 256MB", c.Memory), "eval")
+	}
 	launch, err := inProcess(c.Running, s.Progress)
 	if err != nil {
 		return err

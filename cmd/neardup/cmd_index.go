@@ -29,8 +29,8 @@ type indexCreateCmd struct {
 	Same   string `placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes, tokens or set (default: bytes)." group:"Similarity"`
 	records.Search
 	MinWords int    `placeholder:"N" help:"Do not compare documents with fewer than N words after normalising." group:"Text"`
-	Expect   int64  `default:"1000000" placeholder:"N" help:"Expected number of documents in the index; the bands are chosen for this number, and do not change (default: ${default})." group:"Index"`
-	From     string `placeholder:"INDEX" help:"Begin with the documents that another index lists as kept, not those removed. Flags that are not given keep the values of that index; the bands are chosen again." group:"Index"`
+	Expect   int64  `default:"1000000" placeholder:"N" help:"Expected number of documents in the index; neardup chooses the bands for this number, and they do not change (default: ${default})." group:"Index"`
+	From     string `placeholder:"INDEX" help:"Begin with the documents that another index lists as kept, not those removed. Flags that you leave out keep the values of that index; neardup chooses the bands again." group:"Index"`
 
 	Given   []string    `kong:"-"`
 	Running job.Running `kong:"-"`

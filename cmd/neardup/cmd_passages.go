@@ -15,7 +15,7 @@ import (
 
 type passagesCmd struct {
 	passages.Config
-	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file that sets flags by name; the command line wins." group:"Running"`
+	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"Job file: TOML that sets flags by name; the command line wins." group:"Running"`
 	JSON bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 }
 

@@ -12,7 +12,7 @@ import (
 
 type reportCmd struct {
 	Dir       string `arg:"" name:"dir" help:"Output of a finished run of dedup or passages."`
-	Output    string `short:"o" placeholder:"FILE" help:"File for the page; must be new, unless --overwrite is given. - is standard output (default: standard output, if not a terminal)." group:"Output"`
+	Output    string `short:"o" placeholder:"FILE" help:"File for the page; must be new, unless you give --overwrite. - is standard output (default: standard output, if not a terminal)." group:"Output"`
 	Overwrite bool   `help:"Replace the file." group:"Output"`
 	NoText    bool   `help:"Leave out the texts of documents." group:"Output"`
 }
@@ -30,6 +30,9 @@ func (c *reportCmd) Run(ctx context.Context, s streams) error {
 	}
 	if c.Output == "" && terminal.Watched(s.Out) {
 		return job.Usage("the page is HTML, which a terminal cannot show; write it to a file with -o report.html")
+	}
+	if _, err := job.OpenOutput(ctx, c.Dir, "dedup", "passages"); err != nil { // with the path as the user wrote it
+		return err
 	}
 	return dedup.Page(ctx, dedup.Paging{Output: c.Dir, File: c.Output, W: s.Out, Overwrite: c.Overwrite, NoText: c.NoText, Draw: report.Page})
 }

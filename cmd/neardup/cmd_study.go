@@ -21,7 +21,7 @@ import (
 type studyCmd struct {
 	study.Config
 	GroupInto string          `placeholder:"DIR" help:"Folder in which each group of similar documents gets a folder with links to its files; must be new." group:"Study"`
-	Job       configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file that sets flags by name; the command line wins." group:"Running"`
+	Job       configfile.Flag `name:"config" placeholder:"FILE" help:"Job file: TOML that sets flags by name; the command line wins." group:"Running"`
 	JSON      bool            `name:"json" help:"Print the result as JSON, not as a table." group:"Study"`
 }
 
@@ -40,7 +40,7 @@ func (c *studyCmd) Run(ctx context.Context, s streams) error {
 	}
 	elsewhere := func(input string) bool { return input == "-" || !job.IsLocal(input) }
 	if c.GroupInto != "" && slices.ContainsFunc(c.Inputs, elsewhere) {
-		return withHelp(job.Usage("--group-into %s: a link leads to a file on this machine; give such files", c.GroupInto), "study")
+		return withHelp(job.Usage("--group-into %s: links lead only to files on this machine; give such files as input", c.GroupInto), "study")
 	}
 	launch, err := inProcess(c.Running, s.Progress)
 	if err != nil {

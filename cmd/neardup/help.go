@@ -46,15 +46,15 @@ var helpsHere = map[string]string{
 var tailored = []struct{ command, flag, words, instead string }{
 	{"passages", "normalize", " (--shingle byte:K keeps the last two)", ""},
 	{"create", "signature", "a slower textbook kind: classic (universal hashing of each shingle's number in a dictionary, " +
-		"for which the input is read once more) or salted (SHA-1 of the shingles' text)", "salted (slower: SHA-1 of the shingles' text)"},
+		"for which neardup reads the input once more) or salted (SHA-1 of the shingles' text)", "salted (slower: SHA-1 of the shingles' text)"},
 	{"plan", "json", "Print run.json instead of the summary", "Print the plan as JSON, in the form of run.json, instead of text"},
 	{"study", "invalid-utf8", "--shingle char:K or byte:K, or --method exact", "--unit char"},
 	{"compare", "invalid-utf8", ", or --method exact", ""},
 	{"diff", "invalid-utf8", ", or --method exact", ""},
 	{"query", "invalid-utf8", ", or --method exact", ""},
-	{"query", "pieces", "; documents with an equal piece at the same position are compared (default: as many as --recall needs, " +
-		"if it is given; otherwise 32, or all documents are compared if most would share a piece by chance)",
-		": compare only documents with an equal piece at the same position (default: all documents are compared)"},
+	{"query", "pieces", "; neardup compares documents with an equal piece at the same position (default: as many as --recall needs, " +
+		"if you give it; otherwise 32, or neardup compares all documents if most would share a piece by chance)",
+		": compare only documents with an equal piece at the same position (default: compare all documents)"},
 }
 
 // tailorHelp sets the help texts of shared flags that differ for a command.

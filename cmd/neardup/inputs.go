@@ -35,7 +35,7 @@ func readFrom(ctx context.Context, in *records.Input, running *job.Running, s st
 		return job.Usage("--inputs-from %s: a line is too long for a path; give a file with one path per line", in.InputsFrom)
 	}
 	if len(paths) == 0 && err == nil {
-		return job.Usage("--inputs-from %s: the file contains no paths", in.InputsFrom)
+		return job.Usage("--inputs-from %s: the file contains no paths; give a file with one path per line", in.InputsFrom)
 	}
 	in.Inputs = slices.Concat(in.Inputs, paths)
 	return err

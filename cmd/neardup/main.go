@@ -114,7 +114,7 @@ func (c *commands) run(ctx context.Context, command *kong.Context, options []str
 		return &job.UsageError{Reason: err}
 	}
 	if err := c.Stores.use(); err != nil {
-		return err
+		return configfile.Locate(command, err)
 	}
 	limit(command.Selected())
 	if ctx.Err() != nil {
@@ -212,11 +212,13 @@ var plainWords = [][2]string{
 	{`expected "<key>=<value>" but got (".*")`, "must be NAME=VALUE, not $1"},
 	{` can't be used together$`, " cannot be used together; use one"},
 	{`bool value (must be .*) but got (".*")`, "$1, not $2"},
+	{`^expected "(<\S+>) (<\S+>).*"$`, "the arguments $1 and $2 are missing"},
 	{`^expected "(<.*>)"$`, "the argument $1 is missing"},
 	{`^expected (?:one of )?(".*)`, "give a subcommand: $1"},
 	{`^missing flags: (.*)`, "set $1"},
 	{`^flag (--\S+) applies to the default command "(.*)", not "(.*)"$`, "$1 before $3 counts as a flag of $2; put it after $3"},
 	{`^(set --.*), (--\S+)$`, "$1 and $2"},
+	{`(; use one of .*)prism, `, "$1"}, // only for tests
 	{`^(set --\w+)=(\w+)`, "$1 $2"},
 	{`^(set --\w+ \w+ and --\w+)=(\w+)$`, "$1 $2"},
 	{`^(un\w+ \w+ -{0,2}\S{1,2}), did you mean .*`, "$1"}, // a short name resembles any other
@@ -230,6 +232,9 @@ func inPlainWords(err error) error {
 	}
 	if of := regexp.MustCompile(`^(\S+) must be one of ("",)?(".*") but got (".*")$`).FindStringSubmatch(text); of != nil {
 		text = of[1] + ": " + of[4] + " is unknown; use one of " + strings.NewReplacer(`"prism",`, "", `"`, "", ",", ", ").Replace(of[3])
+	}
+	if strings.HasPrefix(text, "give a subcommand") {
+		text = strings.ReplaceAll(text, `"`, "")
 	}
 	if of := regexp.MustCompile(`^(un\w+ \w+ \S+), did you mean (.*)\?$`).FindStringSubmatch(text); of != nil {
 		text = of[1] + " (did you mean " + strings.ReplaceAll(of[2], `"`, "") + "?)"

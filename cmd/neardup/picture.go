@@ -24,7 +24,18 @@ func (p picture) check(flag, subcommand string) error {
 	if !strings.EqualFold(filepath.Ext(string(p)), ".svg") {
 		return withHelp(job.Usage("%s %s: plots are written as SVG; use a name that ends in .svg", flag, p), subcommand)
 	}
-	return checkNew(string(p), flag, subcommand)
+	if err := checkNew(string(p), flag, subcommand); err != nil {
+		return err
+	}
+	return checkFolder(flag, string(p))
+}
+
+// checkFolder returns an error if the folder of a file to write does not exist; "" means no file.
+func checkFolder(flag, path string) error {
+	if info, err := os.Stat(filepath.Dir(path)); path != "" && (err != nil || !info.IsDir()) {
+		return job.Usage("%s %s: folder %s does not exist; create it", flag, path, filepath.Dir(path))
+	}
+	return nil
 }
 
 // checkNew returns an error if nothing new can be created at the path of a subcommand's flag; "" means none.

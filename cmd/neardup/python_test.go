@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/pipelines/job"
 )
 
 // called lists the commands that Python calls, and the flags that it passes in its own way.
@@ -68,6 +69,12 @@ from typing import Literal, TypedDict
 				continue
 			}
 			help := regexp.MustCompile(`--([a-z][a-z0-9-]*)`).ReplaceAllStringFunc(flag.Help, pythonName)
+			switch {
+			case flag.IsSlice():
+				help = listsInPython.Replace(help)
+			case flag.IsMap(): // a dictionary may have several values
+				help = regexp.MustCompile(`; repeat for (both|several)`).ReplaceAllString(help, "")
+			}
 			fmt.Fprintf(&module, "\n    %s: %s\n", pythonName(flag.Name), pythonType(flag))
 			lines := terminal.Wrap(`"""`+strings.ReplaceAll(help, `\`, `\\`)+`"""`, 116)
 			fmt.Fprintf(&module, "    %s\n", strings.Join(lines, "\n    "))
@@ -75,6 +82,12 @@ from typing import Literal, TypedDict
 	}
 	return module.Bytes()
 }
+
+// listsInPython has what help says of flags that may be repeated, for arguments that may be lists.
+var listsInPython = strings.NewReplacer(
+	"repeat the flag to", "give a list to", "Repeat the flag to", "Give a list to",
+	"repeat for", "give a list for", "Repeat for", "Give a list for", "repeat to", "give a list to",
+)
 
 func pythonName(flag string) string {
 	name := strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")
@@ -94,7 +107,8 @@ func pythonType(flag *kong.Flag) string {
 	_, parsed := reflect.New(target).Interface().(encoding.TextUnmarshaler)
 	switch kind := target.Kind(); {
 	case flag.Enum != "":
-		one = `Literal["` + strings.Join(flag.EnumSlice(), `", "`) + `"]`
+		words := slices.DeleteFunc(flag.EnumSlice(), func(word string) bool { return word == string(job.Prism) })
+		one = `Literal["` + strings.Join(words, `", "`) + `"]`
 	case flag.IsBool():
 		one = "bool"
 	case flag.IsMap():

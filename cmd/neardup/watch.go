@@ -42,8 +42,8 @@ func (c *dedupCmd) watch() (*watch, error) {
 		w.watching = watching{}
 	}
 	for _, file := range [][2]string{{"--metrics-file", w.MetricsFile}, {"--lineage-file", w.LineageFile}} {
-		if info, err := os.Stat(filepath.Dir(file[1])); file[1] != "" && (err != nil || !info.IsDir()) {
-			return nil, job.Usage("%s %s: folder %s does not exist; create it", file[0], file[1], filepath.Dir(file[1]))
+		if err := checkFolder(file[0], file[1]); err != nil {
+			return nil, err
 		}
 	}
 	if w.LineageFile == "" {

@@ -76,23 +76,33 @@ func (f *file) read() error {
 		return fmt.Errorf("--config %s: %w; check the path", f.path, fs.ErrNotExist)
 	}
 	if err != nil {
-		return fmt.Errorf("--config: %w", err)
+		return f.unread(err)
 	}
 	defer stream.Close()
 	info, err := stream.Stat()
 	if err != nil {
-		return fmt.Errorf("--config: %w", err)
+		return f.unread(err)
 	}
 	data, err := io.ReadAll(io.LimitReader(stream, maxSize+1))
 	switch {
+	case info.IsDir():
+		return fmt.Errorf("--config %s is a folder; give a file", f.path)
 	case err != nil:
-		return fmt.Errorf("--config: %w", err)
+		return f.unread(err)
 	case len(data) == 0 && info.Mode()&fs.ModeNamedPipe != 0:
-		return fmt.Errorf("--config: %s is a pipe that nothing writes to; give a job file", f.path)
+		return fmt.Errorf("--config %s is a pipe that nothing writes to; give a job file", f.path)
 	case len(data) > maxSize:
-		return fmt.Errorf("--config: %s is larger than 1 MiB; is it a job file?", f.path)
+		return fmt.Errorf("--config %s is larger than 1 MiB; is it a job file?", f.path)
 	}
 	return f.parse(data)
+}
+
+// unread returns an error of the file system with the path as the user wrote it.
+func (f *file) unread(err error) error {
+	if of := (*fs.PathError)(nil); errors.As(err, &of) {
+		err = of.Err
+	}
+	return fmt.Errorf("--config %s: %w", f.path, err)
 }
 
 // unquoted matches a line with a value, or an array of them, that may be text without its quotes.
@@ -121,6 +131,22 @@ func inQuotes(line string) string {
 	return bare[1] + " = " + bare[2] + strings.Join(words, ", ") + bare[4]
 }
 
+var alreadyDefined = regexp.MustCompile(`^key (\S+) is already defined$`)
+
+// inPlainWords returns what the TOML decoder found wrong in users' words.
+func inPlainWords(reason string) string {
+	const example = "a job file is TOML, as in threshold = 0.8"
+	switch {
+	case strings.HasSuffix(reason, "start of value"), strings.HasPrefix(reason, "expected value"):
+		return "the value is missing or malformed; " + example
+	case strings.HasSuffix(reason, "strings cannot have new lines"):
+		return "the closing quote is missing"
+	case strings.Contains(reason, "start of key"), strings.Contains(reason, "after key"):
+		return "this line is not a key with a value; " + example
+	}
+	return alreadyDefined.ReplaceAllString(reason, "$1 is set twice; drop one")
+}
+
 func (f *file) parse(data []byte) error {
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")) // some editors begin a file with a byte order mark
 	if json.Valid(data) {
@@ -134,11 +160,7 @@ func (f *file) parse(data []byte) error {
 			if right := inQuotes(strings.Split(string(data), "\n")[line-1]); right != "" {
 				return fmt.Errorf("%s:%d: put text in quotes: %s", f.path, line, right)
 			}
-			reason := strings.TrimPrefix(mistake.Error(), "toml: ")
-			if strings.HasSuffix(reason, "start of value") {
-				reason = "the value is missing or malformed"
-			}
-			return fmt.Errorf("%s:%d: %s", f.path, line, reason)
+			return fmt.Errorf("%s:%d: %s", f.path, line, inPlainWords(strings.TrimPrefix(mistake.Error(), "toml: ")))
 		}
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
@@ -178,7 +200,10 @@ func (f *file) parse(data []byte) error {
 func (f *file) parseRun(data []byte) error {
 	var run records.Run
 	if err := json.Unmarshal(data, &run); err != nil || run.Version == "" {
-		return fmt.Errorf("%s is neither a job file nor a run.json of neardup", f.path)
+		return fmt.Errorf("%s is JSON, but not a run.json of neardup; a job file is TOML", f.path)
+	}
+	if command := run.Command(); command != "dedup" {
+		return fmt.Errorf("%s was written by neardup %s; give a run.json of dedup", f.path, command)
 	}
 	f.values = map[string]any{}
 	set := func(name string, value any) {
@@ -270,11 +295,13 @@ func unknown(app *kong.Application, command *kong.Node, key string) string {
 	var others []string
 	for _, other := range app.Leaves(true) {
 		if flagsOf(other)[key] != nil {
-			others = append(others, app.Name+" "+other.Name)
+			others = append(others, other.Name)
 		}
 	}
 	if len(others) > 0 {
-		return fmt.Sprintf("%q is a key of %s, not of %s", key, strings.Join(others, " and "), command.Name)
+		last := len(others) - 1
+		names := strings.TrimPrefix(strings.Join(others[:last], ", ")+" and "+others[last], " and ")
+		return fmt.Sprintf("%q is a key of %s %s, not of %s", key, app.Name, names, command.Name)
 	}
 	nearest := edit.Nearest(key, maps.Keys(flagsOf(command)))
 	if nearest == "" {

@@ -83,7 +83,7 @@ func TestMistakes(t *testing.T) {
 		"\n[jobs]\nforce = true\n":      `job.toml:2: unknown key "jobs"; keys are the names of flags; see neardup dedup --help`,
 		"b = 1\na = 1":                  `job.toml:1: unknown key "b"; keys are the names of flags; see neardup dedup --help`,
 		"methods = 'x'":                 `job.toml:1: "methods" is a key of neardup compare, not of dedup`,
-		"\n\n\nnearest = 3":             `job.toml:4: "nearest" is a key of neardup query and neardup compare, not of dedup`,
+		"\n\n\nnearest = 3":             `job.toml:4: "nearest" is a key of neardup query and compare, not of dedup`,
 		"threshold = 'high'":            `job.toml:1: threshold: expected a float but got "high"`,
 		"threshold = [0.8]":             `job.toml:1: threshold: must be a string or a number, not an array`,
 		"threshold.x = 0.8":             `job.toml:1: threshold: must be a string or a number, not a table`,
@@ -96,9 +96,12 @@ func TestMistakes(t *testing.T) {
 		"size = 7":                      `job.toml:1: size: "7" is not a size such as 5K`,
 		"method = 1979-05-27":           `job.toml:1: method: must be a string or a number, not a date or a time`,
 		"verbose = true":                `job.toml:1: verbose: must be a number, not true`,
-		"force = true\nforce = true":    `job.toml:2: key force is already defined`,
-		"force = true\nmethod = ":       `job.toml:2: expected value, not end of input`,
-		strings.Repeat("#", 1<<20+1):    `--config: job.toml is larger than 1 MiB; is it a job file?`,
+		"force = true\nforce = true":    `job.toml:2: force is set twice; drop one`,
+		"force = true\nmethod = ":       `job.toml:2: the value is missing or malformed; a job file is TOML, as in threshold = 0.8`,
+		"method = 'a\nforce = true":     `job.toml:1: the closing quote is missing`,
+		"\nmethod: exact":               `job.toml:2: this line is not a key with a value; a job file is TOML, as in threshold = 0.8`,
+		`{"method": "exact"}`:           `job.toml is JSON, but not a run.json of neardup; a job file is TOML`,
+		strings.Repeat("#", 1<<20+1):    `--config job.toml is larger than 1 MiB; is it a job file?`,
 	} {
 		_, _, err := parse(t, job, "dedup", "--config", "job.toml")
 		if mistake := (*Error)(nil); !errors.As(err, &mistake) || err.Error() != want {
@@ -114,7 +117,7 @@ func TestPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err := parse(t, "", "dedup", "--config", pipe)
-	if want := "--config: " + pipe + " is a pipe that nothing writes to; give a job file"; err == nil || err.Error() != want {
+	if want := "--config " + pipe + " is a pipe that nothing writes to; give a job file"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	r, w, err := os.Pipe()
@@ -137,7 +140,7 @@ func TestPipe(t *testing.T) {
 // An endless file is refused.
 func TestEndlessFile(t *testing.T) {
 	_, _, err := parse(t, "", "dedup", "--config", "/dev/zero")
-	if want := "--config: /dev/zero is larger than 1 MiB; is it a job file?"; err == nil || err.Error() != want {
+	if want := "--config /dev/zero is larger than 1 MiB; is it a job file?"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if _, _, err = parse(t, "", "dedup", "--config", "nowhere.toml"); !errors.Is(err, os.ErrNotExist) {
@@ -278,7 +281,7 @@ func TestMisspeltVariable(t *testing.T) {
 	if _, _, err := parse(t, "", "dedup"); err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "NEARDUP_TRESHOLD does not belong to any flag; did you mean NEARDUP_THRESHOLD?") {
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "NEARDUP_TRESHOLD belongs to no flag; did you mean NEARDUP_THRESHOLD?") {
 		t.Errorf("%q", got)
 	}
 }

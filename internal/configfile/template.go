@@ -21,7 +21,8 @@ const width = 80
 // space, its default. The command must accept a job file.
 func Template(app *kong.Application, command *kong.Node) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Job file of %s %s. Remove the # before a key to set it.\n", app.Name, command.Name)
+	fmt.Fprintf(&b, "# Job file of %s %s. To set a flag, remove the # before its name and\n"+
+		"# write a value. Put text in quotes, and several values in brackets: [\"a\", \"b\"].\n", app.Name, command.Name)
 	settable := flagsOf(command)
 	flags := slices.DeleteFunc(slices.Concat(command.AllFlags(true)...), func(flag *kong.Flag) bool {
 		return settable[flag.Name] != flag

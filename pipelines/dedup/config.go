@@ -23,7 +23,7 @@ type Config struct {
 	records.Spec
 	job.How
 
-	From string `placeholder:"DIR" help:"Decide again which documents of a finished output of dedup to keep, using its tables. --threshold (the same or higher), --keep, --cluster, --protect, --drop-not-compared and --write may differ. The input is read only to write the corpus." group:"Decision"`
+	From string `placeholder:"DIR" help:"Decide again which documents of a finished output of dedup to keep, using its tables. --threshold (the same or higher), --keep, --cluster, --protect, --drop-not-compared and --write may differ. neardup reads the input only to write the corpus." group:"Decision"`
 
 	// Draw writes the HTML report; nil writes none.
 	Draw Draw `kong:"-"`

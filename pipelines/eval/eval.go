@@ -21,7 +21,7 @@ import (
 // Config holds the settings of the job.
 type Config struct {
 	Output string `arg:"" name:"dir" help:"Output of a finished run of dedup."`
-	Truth  string `placeholder:"FILE" help:"The truth, as CSV with a header or as JSON Lines. Columns id_a and id_b list every true pair; columns id and cluster list clusters, and only documents named in the file count. - is standard input." group:"Evaluation"`
+	Truth  string `placeholder:"FILE" help:"Truth file: CSV with a header, or JSON Lines. Columns id_a and id_b list every true pair; columns id and cluster list clusters, and only documents named in the file count. - is standard input." group:"Evaluation"`
 	Sample int    `placeholder:"N" help:"Read the run's input again and exactly compare N distinct documents, drawn with --seed, with all others, instead of reading a truth file. Pairs at or above the threshold are the truth." group:"Evaluation"`
 	Seed   uint64 `default:"1" placeholder:"N" help:"Seed of --sample (default: ${default})." group:"Evaluation"`
 	List   int    `default:"20" placeholder:"N" help:"List at most N missed pairs and N false positives (default: ${default})." group:"Evaluation"`

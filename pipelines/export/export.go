@@ -24,7 +24,7 @@ type Config struct {
 	Format Format    `required:"" enum:"${exports}" help:"Format of the files: csv (with a header, quoted as in RFC 4180), jsonl (one object per row) or sql (a file with a view of each table, for DuckDB)." group:"Export"`
 	Tables []Table   `name:"table" placeholder:"NAME" help:"Write only this table; repeat for several (default: every table of the output but documents, which has a file for each input file)." group:"Export"`
 	Output string    `short:"o" required:"" placeholder:"DIR" help:"Folder for the files; must be new. - prints one table, or the views of sql." group:"Export"`
-	Excel  bool      `help:"Write CSV for spreadsheets. The file begins with a byte order mark; values that look like formulas, and numbers that a spreadsheet would rewrite, are written as text; texts are cut to 32,767 characters." group:"Export"`
+	Excel  bool      `help:"Write CSV for spreadsheets. The file begins with a byte order mark. neardup writes values that look like formulas, and numbers that a spreadsheet would rewrite, as text, and cuts texts to 32,767 characters." group:"Export"`
 	Stdout io.Writer `kong:"-"`
 }
 

@@ -61,10 +61,10 @@ func (c *Config) byBuckets() bool { return c.asked() || c.Pieces != 0 }
 // Buckets restricts the comparison to documents that share a bucket, if it names a kind of signature or bands and rows.
 // A field that is nil or 0 is not given.
 type Buckets struct {
-	Signature *string  `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind: fss, classic or salted, as for dedup. Without --signature, --bands or --rows, all documents are compared (default with --bands and --rows: fss)." group:"By buckets"`
+	Signature *string  `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind: fss, classic or salted, as for dedup. Without --signature, --bands or --rows, neardup compares all documents (default with --bands and --rows: fss)." group:"By buckets"`
 	Bands     int      `placeholder:"B" help:"Number of bands, with --rows, instead of the number that --recall would choose." group:"By buckets"`
 	Rows      int      `placeholder:"R" help:"Rows per band, with --bands." group:"By buckets"`
-	Threshold *float64 `short:"t" placeholder:"T" help:"Jaccard similarity for which bands and rows are chosen, in (0, 1]; to shorten the list, use --min-similarity (default: ${d_threshold})." group:"By buckets"`
+	Threshold *float64 `short:"t" placeholder:"T" help:"Jaccard similarity that determines bands and rows, in (0, 1]; to shorten the list, use --min-similarity (default: ${d_threshold})." group:"By buckets"`
 	Recall    *float64 `placeholder:"R" help:"Minimum probability of finding a document at --threshold (default: ${d_recall})." group:"By buckets"`
 	Seed      *uint64  `placeholder:"N" help:"Seed of the signature (default: ${d_seed})." group:"By buckets"`
 }

@@ -29,10 +29,10 @@ type Config struct {
 	Threshold  float64     `short:"t" default:"0.5" placeholder:"T" help:"Minimum similarity to put documents into one group, under the first setting (the first K, no steps) (default: ${default})." group:"Study"`
 	DropCopies bool        `help:"Leave out documents with the same words in the same order as an earlier one." group:"Study"`
 
-	Signatures []int            `placeholder:"N" help:"Lengths of signatures, such as 16,64,256,1024: compare the estimates from signatures of each length with the exact similarities under the first setting. Documents are read again." group:"Study"`
+	Signatures []int            `placeholder:"N" help:"Lengths of signatures, such as 16,64,256,1024: compare the estimates from signatures of each length with the exact similarities under the first setting. This reads the input again." group:"Study"`
 	Signature  signature.Family `default:"classic" enum:"${families}" placeholder:"KIND" help:"Kind of signature, with one hash function per value, for --signatures: classic or salted (default: ${default})." group:"Study"`
 
-	ShowMatrices bool `help:"Write the dictionary, the characteristic matrix, the functions, signatures and buckets of --signature classic under the first setting, and the weights of words, for up to 20 documents and 10,000 shingles. Documents are read again." group:"Study"`
+	ShowMatrices bool `help:"Write the dictionary, the characteristic matrix, the functions, signatures and buckets of --signature classic under the first setting, and the weights of words, for up to 20 documents and 10,000 shingles. This reads the input again." group:"Study"`
 	Bands        int  `default:"3" placeholder:"B" help:"Number of bands of the signatures that --show-matrices shows (default: ${default})." group:"Study"`
 	Rows         int  `default:"2" placeholder:"R" help:"Rows per band (default: ${default})." group:"Study"`
 

@@ -136,7 +136,7 @@ def test_filter(name):
     assert texts(left) == KEPT
     assert result.removed.to_arrow()["reason"].to_pylist() == ["equal", "identical"]
     other = SHORTER.get(name, lambda data: data[:2])(make())
-    with pytest.raises(ValueError, match=r"data has . rows, and the run read 5; give the same data"):
+    with pytest.raises(ValueError, match=r"the run read 5 rows, but data has .; give the same data"):
         texts(result.filter(other))
 
 
@@ -150,7 +150,7 @@ def test_from(tmp_path):
     assert neardup.dedup(None, from_=high.path).summary["parameters"]["threshold"] == 0.9
     with pytest.raises(neardup.Error, match="text"):
         neardup.dedup(None, from_=first.path, text="title")
-    with pytest.raises(TypeError, match="give data, or None and from_"):
+    with pytest.raises(TypeError, match="give either data or from_"):
         neardup.dedup(path, from_=first.path)
 
 
@@ -224,7 +224,7 @@ def test_paths(tmp_path):
     assert result.pairs.to_arrow().to_pylist() == list(result.pairs)
     assert pl.DataFrame(result.pairs).equals(result.pairs.to_polars())
     assert "srcdoc=" in result.report._repr_html_() and result.report.path.exists()
-    with pytest.raises(TypeError, match="/corpus has what is kept"):
+    with pytest.raises(TypeError, match=r"but the run read files; read .*/out/corpus for what it kept"):
         result.filter(TLDR)
     files = [TLDR / "osx.jsonl", TLDR / "linux.jsonl"]
     assert neardup.dedup(files).summary["input"]["files"] == 2
@@ -333,7 +333,7 @@ def test_columns_that_are_missing():
         ({"text": "title", "match": "kye=equal"}, "'kye'; did you mean 'key'"),
         ({"text": "title", "keep": "min:kye"}, "'kye'; did you mean 'key'"),
         ({"text": "title", "id": "number"}, "'number'; the columns are title, key, day"),
-        ({"match": "key=equal"}, "'text'; give text: the columns are title, key, day"),
+        ({"match": "key=equal"}, "'text'; set text; the columns are title, key, day"),
     ):
         with pytest.raises(ValueError, match=f"there is no column {message}"):
             neardup.dedup(frame, **options)
@@ -352,7 +352,7 @@ def test_columns_that_are_missing():
         ({"write": ["pairs", "corpse"]}, ValueError, "not 'corpse'; did you mean 'corpus'?"),
         ({"overwrite": 1}, TypeError, "overwrite must be True or False, not 1"),
         ({"bands": 2.5}, TypeError, "bands must be a whole number, not 2.5"),
-        ({"format": "csv"}, TypeError, "format is for files"),
+        ({"format": "csv"}, TypeError, "format is only for files"),
         ({"threshold": 7}, neardup.Error, "threshold 7: must be above 0 and at most 1; see help(neardup.dedup)"),
         ({"shingle": "word:x"}, neardup.Error, "shingle"),
     ],
@@ -379,7 +379,7 @@ def test_messages_name_no_removed_folder(tmp_path, monkeypatch):
     with pytest.raises(neardup.Error, match=command) as caught:
         neardup.dedup([{"id": "a", "text": None}])
     assert caught.value.status == 4 and str(tmp_path) not in str(caught.value)
-    with pytest.raises(TypeError, match="the corpus/ of an output that you name has what is kept"):
+    with pytest.raises(TypeError, match="give output=OUTPUT, and read OUTPUT/corpus for what it kept"):
         neardup.dedup(TLDR).filter(TLDR)
     failing = """#!/bin/sh
 for word; do case $word in --output=*) printf '{"error": "write %s/a: full; free space"}' "${word#*=}" ;; esac; done
@@ -398,10 +398,11 @@ def test_other_data():
             datasets.DatasetDict(train=datasets.Dataset.from_dict(COLUMNS)),
             r"it has splits: give one, as in data\['train'\]",
         ),
-        (b"text", "data is a builtins.bytes; give a path"),
-        (3, "data is a builtins.int"),
-        (pl.LazyFrame(COLUMNS), "data is a polars.LazyFrame"),
-        ([3], "row 0 is a int; give texts or dictionaries"),
+        (b"text", "data is of type bytes; give a path"),
+        (3, "data is of type int;"),
+        ({"a": 1}, "data is of type dict; give a path"),
+        (pl.LazyFrame(COLUMNS), "data is of type polars.LazyFrame"),
+        ([3], "row 0 is of type int; give texts or dictionaries"),
     ):
         with pytest.raises(TypeError, match=message):
             neardup.dedup(data)
@@ -453,6 +454,22 @@ def test_other_commands(tmp_path):
     assert compared["buckets"].is_null().to_list() == [True, False]
     with pytest.raises(TypeError, match="did you mean 'nearest'"):
         neardup.query(TLDR, "osx/as", neares=1)
+    with pytest.raises(TypeError, match="give either of, an id, or document, a text"):
+        neardup.query(TLDR)
+    with pytest.raises(neardup.Error, match=r"^document: the text has no tokens"):
+        neardup.query(TLDR, document="")
+    for data in ("word " * 3000, "a\0b"):
+        with pytest.raises(ValueError, match="cannot be a path; give texts as a list"):
+            neardup.dedup(data)
+
+
+def test_answers_without_rows():
+    nothing = neardup.query(TEXTS, document="zebra")
+    assert nothing["of"] == "document"
+    found = neardup.query(TEXTS, document="the cat sat on the mat")
+    assert nothing.to_arrow().num_rows == 0 and nothing.to_arrow().schema == found.to_arrow().schema
+    measured = neardup.diff("one two", "one three", measures=True)
+    assert neardup.diff("one two", "one three").to_arrow().schema == measured.to_arrow().schema
 
 
 def test_signature():

@@ -42,19 +42,20 @@ def dedup(
     """Finds near-duplicates in data, which is a path, a list of Paths, or rows: texts or dictionaries, a pandas or
     Polars DataFrame, a pyarrow table, reader or dataset, or a Hugging Face dataset.
 
-    The output is a folder, which is temporary unless you name it. Keyword arguments are the keys of a job file. Without
-    text and threshold, the column text is compared, with threshold 0.8, or the columns that match gives thresholds.
-    With from_, a finished output whose documents are decided again, data must be None.
+    The output is a folder, which is temporary unless you name it. Keyword arguments are the keys of a job file. By
+    default, neardup compares the column text with threshold 0.8; if match names columns with thresholds, it compares
+    only these, unless you also give text. from_ names a finished output, to decide again which of its documents to
+    keep; data must then be None.
     """
     options = dict(spec, text=text, id=id, threshold=threshold)
     check("dedup", options)
     if (spec.get("from_") is None) == (data is None):
-        raise TypeError("give data, or None and from_")
+        raise TypeError("give either data or from_, and None for the other")
     data = loaded(data)
     folder = None
     if output is None:
         if spec.get("runner", "local") != "local" and data is not None and paths(data) is None:
-            raise ValueError("a cluster needs an output that its workers reach; give output")
+            raise ValueError("workers cannot reach a temporary output; give output, a folder that they reach")
         folder = Folder(tempfile.mkdtemp(prefix="neardup-"))
         output = os.path.join(folder.path, "output")
         if data is not None and paths(data) is None and not {"write", "drop_not_compared", "max_removed"} & spec.keys():
@@ -78,10 +79,11 @@ def plan(
     threshold: float | None = None,
     **spec: Unpack[_options.Dedup],
 ) -> Answer:
-    """Forecasts a run of dedup from a sample of data. The rows are the data that the run shuffles between steps."""
+    """Forecasts a run of dedup from a sample of data. The rows list what the run shuffles between steps."""
     options = dict(spec, text=text, id=id, threshold=threshold)
     check("plan", options)
-    return Answer(_read("plan", loaded(data), options)[0], lambda answer: answer["forecast"]["shuffled"])
+    columns = {"name": "string", "from": "string", "to": "string", "bytes": "int64"}
+    return Answer(_read("plan", loaded(data), options)[0], lambda answer: answer["forecast"]["shuffled"], columns)
 
 
 def query(
@@ -93,13 +95,23 @@ def query(
     id: str | None = None,
     **spec: Unpack[_options.Query],
 ) -> Answer:
-    """Finds the documents nearest to one of data, given by its id (of), or to a text (document). The rows are these."""
+    """Finds the documents nearest to a document of data, named by its id (of), or to a text (document).
+
+    The rows are the documents found.
+    """
     options = dict(spec, text=text, id=id, of=of)
     check("query", options)
+    if (of is None) == (document is None):
+        raise TypeError("give either of, an id, or document, a text")
     with _Texts() as texts:
         if document is not None:
-            options["file"] = texts.path(document)
-        return Answer(_read("query", loaded(data), options, texts=texts)[0], lambda answer: answer["neighbours"])
+            options["file"] = texts.path(document, "document")
+        answer = _read("query", loaded(data), options, texts=texts)[0]
+        if document is not None:
+            answer["of"] = "document"
+        columns = {"id": "string", "source": "string", "position": "int64", "estimate": "null", "buckets": "null"}
+        columns |= {"similarity": "double", "shared": "int64", "size": "int64"}
+        return Answer(answer, lambda answer: answer["neighbours"], columns)
 
 
 def compare(
@@ -109,7 +121,7 @@ def compare(
     id: str | None = None,
     **spec: Unpack[_options.Compare],
 ) -> Answer:
-    """Finds the similar pairs of a small collection with several methods. The rows say how well these agree."""
+    """Finds the similar pairs of a small collection with several methods. Each row shows how far a method agrees."""
     options = dict(spec, text=text, id=id)
     check("compare", options)
     return Answer(_read("compare", loaded(data), options)[0], lambda answer: answer["methods"])
@@ -124,7 +136,8 @@ def diff(
     id: str | None = None,
     **spec: Unpack[_options.Diff],
 ) -> Answer:
-    """Compares two documents of data, by id, or without data two texts or the files of two Paths.
+    """Compares two documents of data, named by their ids. Without data, compares two texts, or two files if a and b are
+    Paths.
 
     With measures=True, the rows are similarities and distances.
     """
@@ -132,7 +145,8 @@ def diff(
         if data is None:
             options = dict(spec)
             check("diff", options)
-            words = [os.fspath(one) if isinstance(one, os.PathLike) else texts.path(one) for one in (a, b)]
+            named = {"a": a, "b": b}.items()
+            words = [os.fspath(one) if isinstance(one, os.PathLike) else texts.path(one, name) for name, one in named]
         else:
             options = dict(spec, text=text, id=id)
             check("diff", options)
@@ -141,23 +155,34 @@ def diff(
         for name, word in zip("ab", words, strict=True):
             if word.startswith("/dev/fd/"):
                 answer[name]["name"] = name
-        return Answer(answer, lambda answer: answer.get("measures", []))
+        columns = {"name": "string", "value": "double", "of": "string", "metric": "bool"}
+        return Answer(answer, lambda answer: answer.get("measures", []), columns)
 
 
 class _Texts(ExitStack):
-    """Unnamed files with texts, for the program to open."""
+    """Unnamed files with the texts of arguments, for the program to open. Errors name the arguments."""
 
     def __init__(self) -> None:
         super().__init__()
         self.open: list[int] = []
+        self.names: dict[str, str] = {}
 
-    def path(self, text: str) -> str:
+    def __exit__(self, *raised: Any) -> bool | None:
+        error = raised[1]
+        if isinstance(error, Error):
+            names = r"(?:file )?(/dev/fd/\d+)"
+            error.args = (re.sub(names, lambda found: self.names[found[1]], str(error)), error.status)
+        return super().__exit__(*raised)
+
+    def path(self, text: str, name: str) -> str:
         file = self.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         file.write(text.encode(errors="surrogatepass"))
         file.flush()
         file.seek(0)
         self.open.append(file.fileno())
-        return f"/dev/fd/{file.fileno()}"
+        path = f"/dev/fd/{file.fileno()}"
+        self.names[path] = name
+        return path
 
 
 def _read(
@@ -175,7 +200,7 @@ def _read(
     if given is not None:
         return run(command, arguments({"input": given, **options}), files=files, words=words), None
     if options.get("format") is not None:
-        raise TypeError("format is for files; leave it out")
+        raise TypeError("format is only for files; leave it out")
     whole = command == "dedup" and "corpus" in options.get("write", "corpus")
     rows = Rows(data, *_columns(options), whole)
     taken = {**options, "format": rows.format}

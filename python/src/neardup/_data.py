@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -30,11 +31,18 @@ def paths(data: object) -> list[str] | None:
 
 def loaded(data: Any) -> Any:
     """Returns the dataset if data is the path of one that Hugging Face's save_to_disk wrote, or else data."""
-    if (
-        isinstance(data, (str, os.PathLike))
-        and (Path(data) / "state.json").exists()
-        and any(Path(data).glob("*.arrow"))
-    ):
+    if not isinstance(data, (str, os.PathLike)):
+        return data
+    words = f"data, a string of {len(str(data))} characters, cannot be a path; give texts as a list"
+    if "\0" in str(data):
+        raise ValueError(words)
+    try:
+        saved = (Path(data) / "state.json").exists()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise ValueError(words) from None
+        return data  # the program says why it cannot read there
+    if saved and any(Path(data).glob("*.arrow")):
         try:
             from datasets import load_from_disk
         except ImportError:
@@ -61,17 +69,11 @@ def kind(data: Any) -> str:
         return "list"
     if isinstance(data, Iterable) and not isinstance(data, (bytes, bytearray, Mapping)) and module != "polars":
         return "iterator"
-    splits = (
-        f"; it has splits: give one, as in data[{next(iter(data), 'train')!r}]" if isinstance(data, Mapping) else ""
-    )
-    raise TypeError(
-        f"data is a {module}.{name}{splits or '; '}"
-        + (
-            ""
-            if splits
-            else "give a path, texts, dictionaries, a DataFrame, or a table or dataset of Arrow or Hugging Face"
-        )
-    )
+    hint = "give a path, a list of texts or dictionaries, a DataFrame, or a pyarrow or Hugging Face dataset"
+    if module == "datasets" and isinstance(data, Mapping):
+        hint = f"it has splits: give one, as in data[{next(iter(data), 'train')!r}]"
+    of = name if module == "builtins" else f"{module}.{name}"
+    raise TypeError(f"data is of type {of}; {hint}")
 
 
 class Rows:
@@ -108,7 +110,7 @@ class Rows:
         missing += [name for name in self.others if name != "id" and self.column(name, names) not in found]
         if names and missing:
             near = get_close_matches(missing[0], names, 1)
-            give = "give text: " if missing[0] in self.text else ""
+            give = "set text; " if missing[0] in self.text else ""
             hint = f"did you mean {near[0]!r}?" if near else f"{give}the columns are {', '.join(names)}"
             raise ValueError(f"there is no column {missing[0]!r}; {hint}")
         return [name for name in names if self.whole or name in found]
@@ -152,7 +154,7 @@ class Rows:
             if row is None or isinstance(row, str):
                 row = {self.others[0]: number, self.name: row}
             elif not isinstance(row, Mapping):
-                raise TypeError(f"row {number} is a {type(row).__name__}; give texts or dictionaries")
+                raise TypeError(f"row {number} is of type {type(row).__name__}; give texts or dictionaries")
             elif not self.whole:
                 names = {self.column(name, row) for name in (*self.text, *self.others)}
                 row = {name: row[name] for name in row if name in names}
@@ -279,7 +281,7 @@ def kept(data: Any, mask: bytearray) -> Any:
     """Returns the rows of data that mask keeps, as the same kind of data."""
     what = kind(data)
     if hasattr(data, "__len__") and what != "huggingface" and len(data) != len(mask):
-        raise ValueError(f"data has {len(data)} rows, and the run read {len(mask)}; give the same data")
+        raise ValueError(f"the run read {len(mask)} rows, but data has {len(data)}; give the same data")
     if what == "list":
         return type(data)(itertools.compress(data, mask))
     if what == "iterator":
@@ -309,7 +311,7 @@ def kept(data: Any, mask: bytearray) -> Any:
 def _kept_of_hugging_face(data: Any, mask: bytearray) -> Any:
     if hasattr(data, "__len__"):
         if len(data) != len(mask):
-            raise ValueError(f"data has {len(data)} rows, and the run read {len(mask)}; give the same data")
+            raise ValueError(f"the run read {len(mask)} rows, but data has {len(data)}; give the same data")
         return data.select(list(itertools.compress(range(len(mask)), mask)))
     return type(data).from_generator(_compressed, features=data.features, gen_kwargs={"data": data, "mask": mask})
 
@@ -363,4 +365,4 @@ def _kept_batches(batches: Iterable[pa.RecordBatch], mask: bytearray) -> Iterato
 
 def _same(count: int, mask: bytearray) -> None:
     if count != len(mask):
-        raise ValueError(f"data has {count} rows, and the run read {len(mask)}; give the same data")
+        raise ValueError(f"the run read {len(mask)} rows, but data has {count}; give the same data")

@@ -9,14 +9,14 @@ class Dedup(TypedDict, total=False):
     """Keyword arguments of `neardup.dedup`."""
 
     store_endpoint: Mapping[str, str]
-    """Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and
-    STORAGE_EMULATOR_HOST, or AWS and Google)."""
+    """Address of s3 or gs, as in s3=https://minio.example:9000 (default: AWS_ENDPOINT_URL_S3 and STORAGE_EMULATOR_HOST,
+    or AWS and Google)."""
 
     s3_path_style: bool
     """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
-    """Read public buckets of s3 or gs without credentials; repeat for both."""
+    """Read public buckets of s3 or gs without credentials; give a list for both."""
 
     requester_pays: bool
     """Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT
@@ -29,9 +29,8 @@ class Dedup(TypedDict, total=False):
     """File that lists more inputs, one path per line; - is standard input."""
 
     include: str | Sequence[str]
-    """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
-    slash is matched against each name in a path below an input folder, a pattern with a slash against the whole
-    path."""
+    """Read only files that match, or are in a folder that matches; give a list for several patterns. A pattern without
+    a slash matches any name in the path below an input folder; a pattern with a slash matches the whole path."""
 
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
@@ -42,8 +41,8 @@ class Dedup(TypedDict, total=False):
 
     encoding: str
     """Encoding of JSON, CSV, TSV and text files and of tar members, as named in the Encoding Standard, such as
-    windows-1251, latin1, shift_jis, gbk or koi8-r. Files that are UTF-8 are read as UTF-8, except with utf-16le and
-    utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes
+    windows-1251, latin1, shift_jis, gbk or koi8-r. neardup reads files that are UTF-8 as UTF-8, except with utf-16le
+    and utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes
     UTF-8. detect decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
@@ -73,14 +72,14 @@ class Dedup(TypedDict, total=False):
 
     against: str | Sequence[str]
     """Documents that you already have: files, folders or patterns; a finished output, whose corpus/ is read; or an
-    index. Documents of the input that are similar to one of them are removed. Documents of against are not compared
-    with each other, and not written. The file name gives their format. Repeat for several."""
+    index. neardup removes documents of the input that are similar to one of these, and neither compares these with each
+    other nor writes them. The file name gives their format. Give a list for several."""
 
     append: bool
     """Add to the against index the documents that this run keeps or removes, once the output is complete."""
 
     against_text: str | Sequence[str]
-    """Text column of against; repeat to join several (default: those of text)."""
+    """Text column of against; give a list to join several (default: those of text)."""
 
     against_id: str
     """Id column of against (default: that of id)."""
@@ -91,7 +90,7 @@ class Dedup(TypedDict, total=False):
 
     allow_empty: bool
     """Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist
-    still fails, unless it is a pattern."""
+    is still an error, unless it is a pattern."""
 
     shingle: str
     """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
@@ -99,7 +98,7 @@ class Dedup(TypedDict, total=False):
     word. item takes each element of a list column as a shingle (default: word:5)."""
 
     normalize: str
-    """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
+    """Changes to texts before comparison: none, or a comma-separated list of strip-markup, default, nfkc, lower,
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space,
     no-stop-words:LANGUAGE and stem:LANGUAGE. default is NFKC and lower case, without punctuation, symbols, layout and
     invisible characters (shingle byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case
@@ -108,11 +107,12 @@ class Dedup(TypedDict, total=False):
     stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
 
     match: str | Sequence[str]
-    """Compare documents, even copies, only if they meet this rule, as in lang=equal; repeat the flag to require several
+    """Compare documents, even copies, only if they meet this rule, as in lang=equal; give a list to require several
     rules. Rules: equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and
     within:7d (dates or times; d, h, m or s). A rule like title=char:3,.7,lower requires a Jaccard similarity of .7,
-    with shingles char:3 and normalize lower. Without text, such rules are the whole comparison. Documents without a
-    value are compared with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields."""
+    with shingles char:3 and normalize lower. Without text, such rules are the whole comparison. neardup compares
+    documents without a value with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested
+    fields."""
 
     match_numbers: bool
     """Compare documents, even copies, only if their texts have the same numbers in the same order, so that issue 12 and
@@ -128,8 +128,8 @@ class Dedup(TypedDict, total=False):
     in the same order after normalize) or set (the same shingles) (default: bytes)."""
 
     recall: float
-    """Minimum probability of finding a pair whose similarity is exactly the threshold; pairs with a higher similarity
-    are found with a higher probability (default: 0.999)."""
+    """Minimum probability of finding a pair whose similarity is exactly the threshold; the probability is higher for
+    pairs with a higher similarity (default: 0.999)."""
 
     bands: int
     """Number of bands, with rows, instead of the number that recall would choose."""
@@ -139,8 +139,8 @@ class Dedup(TypedDict, total=False):
 
     signature: Literal["fss", "classic", "salted"]
     """Kind of signature: fss (Fast Similarity Sketching) or a slower textbook kind: classic (universal hashing of each
-    shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles' text)
-    (default: fss)."""
+    shingle's number in a dictionary, for which neardup reads the input once more) or salted (SHA-1 of the shingles'
+    text) (default: fss)."""
 
     seed: int
     """Seed of signatures and samples (default: 1)."""
@@ -152,16 +152,16 @@ class Dedup(TypedDict, total=False):
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
-    tf-idf (tf times log2(1 + N/n), where n of N documents have the shingle; the input is read once more) (default:
-    1)."""
+    tf-idf (tf times log2(1 + N/n), where n of N documents have the shingle; neardup reads the input once more)
+    (default: 1)."""
 
     bits: int
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
-    """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
-    (default: as many as recall needs, if it is given; otherwise 32, or all documents are compared if most would share a
-    piece by chance)."""
+    """Number of pieces of a SimHash signature; neardup compares documents with an equal piece at the same position
+    (default: as many as recall needs, if you give it; otherwise 32, or neardup compares all documents if most would
+    share a piece by chance)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries) or sign (entries 1 and -1, as in most programs;
@@ -179,13 +179,13 @@ class Dedup(TypedDict, total=False):
     keep: str | Sequence[str]
     """Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or
     min:COLUMN (numbers rank before strings, and missing values last), or prefer:GLOB,... (documents of files that match
-    the first pattern, then the second, then others). Repeat the flag to break ties, with at most one column; remaining
-    ties go to the first in input order. max:date keeps the newest, and the value none removes all similar documents
+    the first pattern, then the second, then others). Give a list to break ties, with at most one column; remaining ties
+    go to the first in input order. max:date keeps the newest, and the value none removes all similar documents
     (default: first)."""
 
     protect: str | Sequence[str]
-    """Never remove documents of files that match, even if they are similar to each other. Other documents that are
-    similar to a protected one are removed, whatever keep says. Repeat for several patterns."""
+    """Never remove documents of files that match, even if they are similar to each other. neardup removes other
+    documents that are similar to a protected one, whatever keep says. Give a list for several patterns."""
 
     drop_not_compared: bool
     """Also exclude from the corpus the documents that are not compared: those without text or tokens, with too few
@@ -196,10 +196,10 @@ class Dedup(TypedDict, total=False):
     one input file, or of any one folder with one document per file."""
 
     pair_budget: int
-    """Maximum number of pairs listed for a group of documents that candidates or similar pairs connect. In a group with
-    more pairs, each document is listed with only some of the documents kept before it. If the ids of a cluster's pairs
-    take more than 256 bytes times N, each of its documents is listed only with the document kept in its place. In a
-    group of more than 4,096 documents, the number of pairs is an estimate (default: 262144)."""
+    """Maximum number of pairs that pairs/ lists for a group of documents that candidates or similar pairs connect. If a
+    group has more pairs, pairs/ lists each document with only some of the documents kept before it. If the ids of a
+    cluster's pairs take more than 256 bytes times N, pairs/ lists each of its documents only with the document kept in
+    its place. In a group of more than 4,096 documents, the number of pairs is an estimate (default: 262144)."""
 
     no_text: bool
     """Leave the texts of documents out of report.html."""
@@ -208,7 +208,7 @@ class Dedup(TypedDict, total=False):
     """Parts of the output to write: any of pairs,clusters,removed,rejected,corpus,documents (default: all but
     documents, which has a row for every record)."""
 
-    runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
+    runner: Literal["local", "flink", "spark", "dataflow", "portable", "direct"]
     """Beam runner: local (all cores, bounded memory) or direct (Beam's own), in this process; flink, spark or portable
     on a cluster, through job_server; or dataflow, for dedup and plan only. Beam's class names work too; DirectRunner
     means local (default: local)."""
@@ -233,17 +233,16 @@ class Dedup(TypedDict, total=False):
     job server is on this machine)."""
 
     flink_option: Mapping[str, str]
-    """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job
-    server must know the option."""
+    """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED. The job server must know the
+    option."""
 
     flink_rest: str
     """Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and
     shows progress (default: port 8081 of the job server's machine, if Flink answers there)."""
 
     dataflow_option: Mapping[str, str]
-    """Dataflow option by its Beam name, as in max-num-workers=20; repeat for several. On the command line,
-    max_num_workers 20 is the same. project, region and staging-location are required; docs/dataflow.md lists the
-    others."""
+    """Dataflow option by its Beam name, as in max-num-workers=20. On the command line, max_num_workers 20 is the same.
+    project, region and staging-location are required; docs/dataflow.md lists the others."""
 
     job_name: str
     """Name of the job, for a cluster and for lineage_file; Dataflow accepts lower-case letters, digits and hyphens
@@ -268,7 +267,7 @@ class Dedup(TypedDict, total=False):
 
     from_: str | PathLike[str]
     """Decide again which documents of a finished output of dedup to keep, using its tables. threshold (the same or
-    higher), keep, cluster, protect, drop_not_compared and write may differ. The input is read only to write the
+    higher), keep, cluster, protect, drop_not_compared and write may differ. neardup reads the input only to write the
     corpus."""
 
     metrics_file: str | PathLike[str]
@@ -287,14 +286,14 @@ class Query(TypedDict, total=False):
     """Keyword arguments of `neardup.query`."""
 
     store_endpoint: Mapping[str, str]
-    """Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and
-    STORAGE_EMULATOR_HOST, or AWS and Google)."""
+    """Address of s3 or gs, as in s3=https://minio.example:9000 (default: AWS_ENDPOINT_URL_S3 and STORAGE_EMULATOR_HOST,
+    or AWS and Google)."""
 
     s3_path_style: bool
     """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
-    """Read public buckets of s3 or gs without credentials; repeat for both."""
+    """Read public buckets of s3 or gs without credentials; give a list for both."""
 
     requester_pays: bool
     """Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT
@@ -307,9 +306,8 @@ class Query(TypedDict, total=False):
     """File that lists more inputs, one path per line; - is standard input."""
 
     include: str | Sequence[str]
-    """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
-    slash is matched against each name in a path below an input folder, a pattern with a slash against the whole
-    path."""
+    """Read only files that match, or are in a folder that matches; give a list for several patterns. A pattern without
+    a slash matches any name in the path below an input folder; a pattern with a slash matches the whole path."""
 
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
@@ -320,8 +318,8 @@ class Query(TypedDict, total=False):
 
     encoding: str
     """Encoding of JSON, CSV, TSV and text files and of tar members, as named in the Encoding Standard, such as
-    windows-1251, latin1, shift_jis, gbk or koi8-r. Files that are UTF-8 are read as UTF-8, except with utf-16le and
-    utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes
+    windows-1251, latin1, shift_jis, gbk or koi8-r. neardup reads files that are UTF-8 as UTF-8, except with utf-16le
+    and utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes
     UTF-8. detect decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
@@ -370,7 +368,7 @@ class Query(TypedDict, total=False):
     word. item takes each element of a list column as a shingle (default: word:5)."""
 
     normalize: str
-    """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
+    """Changes to texts before comparison: none, or a comma-separated list of strip-markup, default, nfkc, lower,
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space,
     no-stop-words:LANGUAGE and stem:LANGUAGE. default is NFKC and lower case, without punctuation, symbols, layout and
     invisible characters (shingle byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case
@@ -389,15 +387,15 @@ class Query(TypedDict, total=False):
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
-    tf-idf (tf times log2(1 + N/n), where n of N documents have the shingle; the input is read once more) (default:
-    1)."""
+    tf-idf (tf times log2(1 + N/n), where n of N documents have the shingle; neardup reads the input once more)
+    (default: 1)."""
 
     bits: int
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
     """Number of pieces of a SimHash signature: compare only documents with an equal piece at the same position
-    (default: all documents are compared)."""
+    (default: compare all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries) or sign (entries 1 and -1, as in most programs;
@@ -405,7 +403,7 @@ class Query(TypedDict, total=False):
 
     signature: Literal["fss", "classic", "salted"]
     """Compare only documents that share a bucket, by signatures of this kind: fss, classic or salted, as for dedup.
-    Without signature, bands or rows, all documents are compared (default with bands and rows: fss)."""
+    Without signature, bands or rows, neardup compares all documents (default with bands and rows: fss)."""
 
     bands: int
     """Number of bands, with rows, instead of the number that recall would choose."""
@@ -414,8 +412,8 @@ class Query(TypedDict, total=False):
     """Rows per band, with bands."""
 
     threshold: float
-    """Jaccard similarity for which bands and rows are chosen, in (0, 1]; to shorten the list, use min_similarity
-    (default: 0.8)."""
+    """Jaccard similarity that determines bands and rows, in (0, 1]; to shorten the list, use min_similarity (default:
+    0.8)."""
 
     recall: float
     """Minimum probability of finding a document at threshold (default: 0.999)."""
@@ -423,7 +421,7 @@ class Query(TypedDict, total=False):
     seed: int
     """Seed of the signature (default: 1)."""
 
-    runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
+    runner: Literal["local", "flink", "spark", "dataflow", "portable", "direct"]
     """Beam runner: local (all cores, bounded memory) or direct (Beam's own); DirectRunner means local (default:
     local)."""
 
@@ -443,14 +441,14 @@ class Compare(TypedDict, total=False):
     """Keyword arguments of `neardup.compare`."""
 
     store_endpoint: Mapping[str, str]
-    """Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and
-    STORAGE_EMULATOR_HOST, or AWS and Google)."""
+    """Address of s3 or gs, as in s3=https://minio.example:9000 (default: AWS_ENDPOINT_URL_S3 and STORAGE_EMULATOR_HOST,
+    or AWS and Google)."""
 
     s3_path_style: bool
     """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
-    """Read public buckets of s3 or gs without credentials; repeat for both."""
+    """Read public buckets of s3 or gs without credentials; give a list for both."""
 
     requester_pays: bool
     """Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT
@@ -463,9 +461,8 @@ class Compare(TypedDict, total=False):
     """File that lists more inputs, one path per line; - is standard input."""
 
     include: str | Sequence[str]
-    """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
-    slash is matched against each name in a path below an input folder, a pattern with a slash against the whole
-    path."""
+    """Read only files that match, or are in a folder that matches; give a list for several patterns. A pattern without
+    a slash matches any name in the path below an input folder; a pattern with a slash matches the whole path."""
 
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
@@ -476,8 +473,8 @@ class Compare(TypedDict, total=False):
 
     encoding: str
     """Encoding of JSON, CSV, TSV and text files and of tar members, as named in the Encoding Standard, such as
-    windows-1251, latin1, shift_jis, gbk or koi8-r. Files that are UTF-8 are read as UTF-8, except with utf-16le and
-    utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes
+    windows-1251, latin1, shift_jis, gbk or koi8-r. neardup reads files that are UTF-8 as UTF-8, except with utf-16le
+    and utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes
     UTF-8. detect decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
@@ -531,7 +528,7 @@ class Compare(TypedDict, total=False):
     word. item takes each element of a list column as a shingle (default: word:5)."""
 
     normalize: str
-    """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
+    """Changes to texts before comparison: none, or a comma-separated list of strip-markup, default, nfkc, lower,
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space,
     no-stop-words:LANGUAGE and stem:LANGUAGE. default is NFKC and lower case, without punctuation, symbols, layout and
     invisible characters (shingle byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case
@@ -540,8 +537,8 @@ class Compare(TypedDict, total=False):
     stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
 
     recall: float
-    """Minimum probability of finding a pair whose similarity is exactly the threshold; pairs with a higher similarity
-    are found with a higher probability (default: 0.999)."""
+    """Minimum probability of finding a pair whose similarity is exactly the threshold; the probability is higher for
+    pairs with a higher similarity (default: 0.999)."""
 
     bands: int
     """Number of bands, with rows, instead of the number that recall would choose."""
@@ -551,8 +548,8 @@ class Compare(TypedDict, total=False):
 
     signature: Literal["fss", "classic", "salted"]
     """Kind of signature: fss (Fast Similarity Sketching) or a slower textbook kind: classic (universal hashing of each
-    shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles' text)
-    (default: fss)."""
+    shingle's number in a dictionary, for which neardup reads the input once more) or salted (SHA-1 of the shingles'
+    text) (default: fss)."""
 
     seed: int
     """Seed of signatures and samples (default: 1)."""
@@ -564,22 +561,22 @@ class Compare(TypedDict, total=False):
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
-    tf-idf (tf times log2(1 + N/n), where n of N documents have the shingle; the input is read once more) (default:
-    1)."""
+    tf-idf (tf times log2(1 + N/n), where n of N documents have the shingle; neardup reads the input once more)
+    (default: 1)."""
 
     bits: int
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
-    """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
-    (default: as many as recall needs, if it is given; otherwise 32, or all documents are compared if most would share a
-    piece by chance)."""
+    """Number of pieces of a SimHash signature; neardup compares documents with an equal piece at the same position
+    (default: as many as recall needs, if you give it; otherwise 32, or neardup compares all documents if most would
+    share a piece by chance)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries) or sign (entries 1 and -1, as in most programs;
     no guaranteed recall for cosine) (default: normal)."""
 
-    runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
+    runner: Literal["local", "flink", "spark", "dataflow", "portable", "direct"]
     """Beam runner: local (all cores, bounded memory) or direct (Beam's own), in this process; flink, spark or portable
     on a cluster, through job_server; or dataflow, for dedup and plan only. Beam's class names work too; DirectRunner
     means local (default: local)."""
@@ -604,8 +601,8 @@ class Compare(TypedDict, total=False):
     job server is on this machine)."""
 
     flink_option: Mapping[str, str]
-    """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job
-    server must know the option."""
+    """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED. The job server must know the
+    option."""
 
     flink_rest: str
     """Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and
@@ -626,14 +623,14 @@ class Diff(TypedDict, total=False):
     """Keyword arguments of `neardup.diff`."""
 
     store_endpoint: Mapping[str, str]
-    """Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and
-    STORAGE_EMULATOR_HOST, or AWS and Google)."""
+    """Address of s3 or gs, as in s3=https://minio.example:9000 (default: AWS_ENDPOINT_URL_S3 and STORAGE_EMULATOR_HOST,
+    or AWS and Google)."""
 
     s3_path_style: bool
     """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
-    """Read public buckets of s3 or gs without credentials; repeat for both."""
+    """Read public buckets of s3 or gs without credentials; give a list for both."""
 
     requester_pays: bool
     """Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT
@@ -646,9 +643,8 @@ class Diff(TypedDict, total=False):
     """File that lists more inputs, one path per line; - is standard input."""
 
     include: str | Sequence[str]
-    """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
-    slash is matched against each name in a path below an input folder, a pattern with a slash against the whole
-    path."""
+    """Read only files that match, or are in a folder that matches; give a list for several patterns. A pattern without
+    a slash matches any name in the path below an input folder; a pattern with a slash matches the whole path."""
 
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
@@ -659,8 +655,8 @@ class Diff(TypedDict, total=False):
 
     encoding: str
     """Encoding of JSON, CSV, TSV and text files and of tar members, as named in the Encoding Standard, such as
-    windows-1251, latin1, shift_jis, gbk or koi8-r. Files that are UTF-8 are read as UTF-8, except with utf-16le and
-    utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes
+    windows-1251, latin1, shift_jis, gbk or koi8-r. neardup reads files that are UTF-8 as UTF-8, except with utf-16le
+    and utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes
     UTF-8. detect decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
@@ -697,7 +693,7 @@ class Diff(TypedDict, total=False):
     word. item takes each element of a list column as a shingle (default: word:5)."""
 
     normalize: str
-    """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
+    """Changes to texts before comparison: none, or a comma-separated list of strip-markup, default, nfkc, lower,
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space,
     no-stop-words:LANGUAGE and stem:LANGUAGE. default is NFKC and lower case, without punctuation, symbols, layout and
     invisible characters (shingle byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case
@@ -714,7 +710,7 @@ class Diff(TypedDict, total=False):
     seed: int
     """Seed of the SimHash signatures (default: 1)."""
 
-    runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
+    runner: Literal["local", "flink", "spark", "dataflow", "portable", "direct"]
     """Beam runner: local (all cores, bounded memory) or direct (Beam's own); DirectRunner means local (default:
     local)."""
 

@@ -39,7 +39,7 @@ def binary() -> str:
     folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user"), beside]
     if found := shutil.which("neardup", path=os.pathsep.join(folders)) or shutil.which("neardup"):
         return found
-    raise Error("there is no program neardup beside Python's or on the PATH; install the wheel again")
+    raise Error("there is no program neardup among Python's scripts or on the PATH; install the wheel again")
 
 
 def arguments(options: Mapping[str, Any]) -> list[str]:

@@ -98,7 +98,7 @@ class Table(Arrow):
         import pyarrow.fs
 
         if self._name not in self._result.summary["parameters"]["write"]:
-            raise Error(f"the run did not write {self._name}; give it with write=, or leave that out")
+            raise Error(f"the run did not write {self._name}; run again with {self._name} in write")
         store, path = self._result._located(self._name)
         if folder:
             pyarrow.fs.FileSystemHandler.register(Reader)
@@ -162,7 +162,8 @@ class Result:
     )
     rejected = property(lambda self: Table(self, "rejected"), doc="Records that are unreadable or not compared.")
     documents = property(
-        lambda self: Table(self, "documents"), doc="Every record, and what became of it; only if write names documents."
+        lambda self: Table(self, "documents"),
+        doc="Every record, and what became of it. Runs write this table only if write names it.",
     )
 
     def _located(self, name: str) -> tuple[fs.FileSystem, str]:
@@ -185,11 +186,11 @@ class Result:
         return Report(self)
 
     def filter(self, data: T) -> T:
-        """Returns the kept rows of data, the data of the run, with the same kind, order, columns and types."""
+        """Returns the kept rows of data, which must be the data of the run. Kind, order, columns and types stay."""
         rows = self._rows
         if rows is None or paths(loaded(data)) is not None:
-            corpus = "the corpus/ of an output that you name" if self._folder else f"{self.path}/corpus"
-            raise TypeError(f"the run read files, and {corpus} has what is kept of them; filter takes data in memory")
+            hint = "give output=OUTPUT, and read OUTPUT/corpus" if self._folder else f"read {self.path}/corpus"
+            raise TypeError(f"filter takes data in memory, but the run read files; {hint} for what it kept")
         kept_rows: T = kept(loaded(data), rows.mask(self._gone(rows.format), self.summary["counts"]["records"]))
         return kept_rows
 
@@ -214,15 +215,20 @@ class Answer(dict[str, Any], Arrow):
     """The JSON output of a command, whose rows are also a table."""
 
     def __init__(
-        self, answer: Mapping[str, Any], rows: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
+        self,
+        answer: Mapping[str, Any],
+        rows: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]],
+        columns: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(answer)
-        self._rows = rows
+        self._rows, self._columns = rows, columns or {}  # the columns, with their types, are for a table without rows
 
     def to_arrow(self) -> pa.Table:
         """Returns the rows as a pyarrow table."""
         import pyarrow as pa
 
         rows = self._rows(self)
+        if not rows:
+            return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in self._columns.items()]).empty_table()
         names = list(dict.fromkeys(name for row in rows for name in row))  # a value may be missing in the first row
         return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
