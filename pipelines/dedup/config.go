@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -67,6 +68,10 @@ func (c *Config) validate(ctx context.Context) (*job.Asked, *output.Finished, er
 		return nil, nil, err
 	}
 	asked, err := c.compile()
+	if err == nil && len(asked.Rank) > 0 {
+		err = job.Usage("--from %s: its tables lack the values that --keep %s ranks documents by; run dedup on the input instead",
+			c.From, strings.Join(c.Keep, ", --keep "))
+	}
 	return asked, from, err
 }
 

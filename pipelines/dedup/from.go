@@ -108,9 +108,6 @@ func (c *Config) checkFrom(f *output.Finished) error {
 			lacking = append(lacking, "the table "+string(part))
 		}
 	}
-	ranks := slices.ContainsFunc(c.Keep, func(policy string) bool {
-		return policy != "first" && policy != "none" && (policy != c.Keep[0] || !strings.HasPrefix(policy, "prefer:"))
-	})
 	switch {
 	case c.DryRun:
 		return job.Usage("--from %s: there is nothing to plan; run dedup without --dry-run", c.From)
@@ -126,8 +123,6 @@ func (c *Config) checkFrom(f *output.Finished) error {
 		return refuse("it lacks %s", strings.Join(lacking, " and "))
 	case n.PairsPartial > 0:
 		return refuse("it may list only some pairs of large families of documents, which exceed --pair-budget")
-	case ranks:
-		return refuse("its tables lack the values that --keep %s ranks documents by", strings.Join(c.Keep, ", --keep "))
 	case slices.Contains(was.Inputs, "-"):
 		return refuse("it was made from standard input, which cannot be read again")
 	case slices.Contains(c.Write, string(output.Documents)):

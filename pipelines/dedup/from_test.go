@@ -158,6 +158,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 		{whole, "--shingle=char:9 --seed=2 --threshold=.7", "--seed, --shingle would change which documents are compared"},
 		{whole, "../../testdata/tldr", ": another input would change"},
 		{whole, "--keep=longest", "--keep longest ranks documents by"},
+		{whole, "--keep=foo", "--keep foo: must be first"},
 		{whole, "--max-removed=10%", "--max-removed 10%"},
 		{whole, "--dry-run", "run dedup without --dry-run"},
 		{whole, "--resume=always", "drop --resume always"},

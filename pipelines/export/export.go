@@ -129,7 +129,9 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 			return nil, &job.OutputExistsError{Reason: c.Output + " already exists; choose another --output"}
 		}
 	}
-	open := output.Open
+	open := func(ctx context.Context, dir string) (*output.Finished, error) {
+		return job.OpenOutput(ctx, dir, "dedup", "passages", "compare")
+	}
 	if slices.Equal(c.Tables, []Table{Table(output.Rejected)}) {
 		open = output.OpenRejected
 	}

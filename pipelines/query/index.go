@@ -21,6 +21,8 @@ func (c *Config) openIndex(ctx context.Context) (*job.Asked, *index.Index, error
 	case c.File == "":
 		return nil, nil, job.Usage("--against %s: name the text to look for with --file FILE (- is standard input)",
 			c.Against)
+	case c.Of != "":
+		return nil, nil, job.Usage("--of and --file cannot be used together; use one")
 	case len(c.Inputs) > 0:
 		return nil, nil, job.Usage("--against %s and an input cannot be used together; use one", c.Against)
 	}

@@ -86,10 +86,10 @@ func TestIndexFindsWhatBandsPromise(t *testing.T) {
 	}
 }
 
-// TestIndexRefusesWrongLists: a wrong --nearest or --min-similarity is refused for an index as it is for an input.
-func TestIndexRefusesWrongLists(t *testing.T) {
+// TestIndexRefusesWrongFlags: what is refused for an input is refused for an index.
+func TestIndexRefusesWrongFlags(t *testing.T) {
 	dir, _ := indexOf(t, records.Default(), nil)
-	for _, flag := range []string{"--nearest=0", "--min-similarity=0", "--min-similarity=1.5"} {
+	for _, flag := range []string{"--nearest=0", "--min-similarity=0", "--min-similarity=1.5", "--of=x"} {
 		if _, err := run(t, "--against="+dir, "--file="+pages, flag); !errors.As(err, new(*job.UsageError)) {
 			t.Errorf("%s: %v", flag, err)
 		}

@@ -266,7 +266,8 @@ var removedAs = map[string]string{
 
 // texts reads the texts of pairs to show, first that of the document in question and the one kept in its place.
 func (s *show) texts(ctx context.Context) error {
-	own := s.byPlace()[place{s.found.Source, s.found.Position}]
+	members := s.byPlace()
+	own := members[place{s.found.Source, s.found.Position}]
 	type pair struct {
 		removed *records.Member
 		kept    place
@@ -284,6 +285,9 @@ func (s *show) texts(ctx context.Context) error {
 	}
 	for _, p := range pairs[:min(len(pairs), s.Texts)] {
 		e := records.Example{FateA: "kept", FateB: "removed as " + removedAs[p.removed.InPlace.Reason]}
+		if kept := members[p.kept]; kept != nil && !kept.Kept { // with --keep none
+			e.FateA = "removed"
+		}
 		e.Pair = records.Pair{
 			IDA: p.keptID, SourceA: p.kept.source, PositionA: p.kept.position,
 			IDB: p.removed.ID, SourceB: p.removed.Source, PositionB: p.removed.Position, SizeB: p.removed.Size,

@@ -189,7 +189,7 @@ func (s *summary) quantile(share float64) float64 {
 	need := int64(math.Ceil(share * float64(s.n)))
 	for i, n := range s.counts {
 		if need -= n; need <= 0 {
-			return float64(i) / resolution
+			return min(float64(i)/resolution, s.largest)
 		}
 	}
 	return 1
