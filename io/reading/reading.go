@@ -78,22 +78,24 @@ type RecordReader interface {
 	ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o Options,
 		see func(*Record) error) error
 
-	// CopyExcept writes to w a file of the same format with all records of a span, unchanged, except those at the
-	// ascending positions dropped, and returns how many it wrote. The copies of all spans of a file together have each
-	// record once. A position where no record begins is an error.
-	CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64,
-		o Options) (kept int64, err error)
+	// Copy writes to w a file of the same format with all records of a span, unchanged except for c. It returns how many
+	// it wrote, and how many of those to be edited could not be and are unchanged. The copies of all spans of a file
+	// together have each record once. A position where no record begins is an error.
+	Copy(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, c Changes,
+		o Options) (kept, unedited int64, err error)
+}
+
+// Changes are what a copy changes: at ascending positions, it omits records, and replaces the text columns of others.
+// Only a TextEditor replaces texts.
+type Changes struct {
+	Dropped, Edited []int64
+	Edit            Edit
 }
 
 // TextEditor is a RecordReader that can also replace the texts of records it writes.
 type TextEditor interface {
-	// Edits reports whether CopyEdited may be called.
+	// Edits reports whether Copy may edit texts.
 	Edits(o Options) bool
-
-	// CopyEdited is CopyExcept that also replaces the text columns of the records at the ascending positions edited. It
-	// returns how many of these could not be edited and are unchanged.
-	CopyEdited(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped, edited []int64,
-		edit Edit, o Options) (kept, unedited int64, err error)
 }
 
 // Edit returns the new text of a column, which begins at byte begin of the text of the record at position. It may be

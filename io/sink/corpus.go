@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
@@ -25,7 +26,7 @@ func init() {
 }
 
 // Corpus reads the input a third time and writes some of its batches to Output/corpus without the dropped records, as
-// source.CopyExcept does.
+// source.Copy does.
 //
 //	KV<batch, keys of dropped records> → facts
 //
@@ -180,14 +181,10 @@ func (f *corpusFn) write(
 	name := output.CorpusFile(in.PieceName(number))
 	counts := map[string]int64{}
 	e := editor{spans: c.spans, paragraphs: f.Params.Paragraphs, seams: map[seam]int64{}}
-	copied, err := f.Params.write(ctx, name, func(w io.Writer) (err error) {
+	copied, err := f.Params.write(ctx, name, func(w io.Writer) error {
 		w = ctxWriter{ctx, w}
-		var kept, unedited int64
-		if f.Cuts {
-			kept, unedited, err = source.CopyEdited(ctx, w, in, c.Span, c.dropped, c.edited, e.edit, f.Options)
-		} else {
-			kept, err = source.CopyExcept(ctx, w, in, c.Span, c.dropped, f.Options)
-		}
+		changes := reading.Changes{Dropped: c.dropped, Edited: c.edited, Edit: e.edit}
+		kept, unedited, err := source.Copy(ctx, w, in, c.Span, changes, f.Options)
 		counts[blocks.CountRows], counts[blocks.CountUncut] = kept, unedited
 		return err
 	})

@@ -144,7 +144,7 @@ func TestMeter(t *testing.T) {
 				third.late = spooled && strings.HasSuffix(name, ".gz") // the spool is read before the copy is made
 				for i := range in.Pieces.Len() {
 					copied := &copied{tolerance: &third, counted: counted, size: int64(len(content))}
-					if _, err := CopyExcept(ctx, copied, in, in.Pieces.At(i), nil, o); err != nil {
+					if _, _, err := Copy(ctx, copied, in, in.Pieces.At(i), reading.Changes{}, o); err != nil {
 						t.Fatal(err)
 					}
 				}

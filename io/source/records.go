@@ -3,7 +3,6 @@ package source
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -73,16 +72,7 @@ func recordsAt(
 	return err
 }
 
-// CopyExcept writes a span of the input without the records at dropped, which are ascending positions. It returns how
-// many records it wrote, as reading.RecordReader.CopyExcept does.
-func CopyExcept(
-	ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, dropped []int64, o Options,
-) (kept int64, err error) {
-	kept, _, err = CopyEdited(ctx, w, in, span, dropped, nil, nil, o)
-	return kept, err
-}
-
-// CheckEdits returns an error if CopyEdited cannot edit the records of some file.
+// CheckEdits returns an error if Copy cannot edit the records of some file.
 func CheckEdits(ctx context.Context, in *Inputs, o Options) error {
 	if e, err := charset.Named(cmp.Or(o.Encoding, "utf-8")); e != nil || err != nil {
 		return fmt.Errorf("texts are rewritten in UTF-8 only; convert the files (iconv -t UTF-8) and drop --encoding %s",
@@ -105,11 +95,9 @@ func CheckEdits(ctx context.Context, in *Inputs, o Options) error {
 	return nil
 }
 
-// CopyEdited is like CopyExcept, but also replaces texts of the records at the positions edited, as
-// reading.TextEditor.CopyEdited does.
-func CopyEdited(
-	ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, dropped, edited []int64,
-	edit reading.Edit, o Options,
+// Copy writes a span of the input with changes, as reading.RecordReader.Copy does.
+func Copy(
+	ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, changes reading.Changes, o Options,
 ) (kept, unedited int64, err error) {
 	ctx, done := storage.Once(ctx)
 	defer done()
@@ -120,14 +108,7 @@ func CopyEdited(
 	m := meter{counter: storedCorpus}
 	ctx = m.begin(ctx, file, span)
 	w = m.writer(ctx, w)
-	if edit == nil {
-		kept, err = r.CopyExcept(ctx, w, file, span, dropped, o.reading())
-	} else if editor, ok := r.(reading.TextEditor); ok {
-		kept, unedited, err = editor.CopyEdited(ctx, w, file, span, dropped, edited, edit, o.reading())
-	} else {
-		err = fmt.Errorf("%s: %w", file.Path, errors.ErrUnsupported)
-	}
-	if err == nil {
+	if kept, unedited, err = r.Copy(ctx, w, file, span, changes, o.reading()); err == nil {
 		m.end(ctx)
 	}
 	return kept, unedited, err

@@ -202,7 +202,7 @@ func TestFetchedOnce(t *testing.T) {
 				check(fmt.Sprintf("second read of one in %d", which))
 			}
 			for _, dropped := range [][]int64{nil, dropped} {
-				if _, err := CopyExcept(t.Context(), io.Discard, in, in.Pieces.At(0), dropped, o); err != nil {
+				if _, _, err := Copy(t.Context(), io.Discard, in, in.Pieces.At(0), reading.Changes{Dropped: dropped}, o); err != nil {
 					t.Fatal(err)
 				}
 				check(fmt.Sprintf("copy without %d", len(dropped)))

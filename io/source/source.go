@@ -1,5 +1,5 @@
 // Package source reads documents: it plans what to read (Plan), samples the input (Sample), reads all of it (Read),
-// reads some documents again (Fetch, Lookup), and copies the input without some documents (CopyExcept). A
+// reads some documents again (Fetch, Lookup), and copies the input without some documents (Copy). A
 // reading.RecordReader knows how a file holds records; this package knows files, splits and blocks.
 package source
 

@@ -201,12 +201,11 @@ type found struct {
 }
 
 // compare compares documents. drawn are those on which the recall is measured.
-func (p *Plan) compare(s beam.Scope, members flow.Members, drawn flow.Drawn, temp string) (f found) {
-	if p.Request.Method == job.Exact {
-		f.profiles, f.copies = sets.Profiles(s, source.Fetch(s, members, p.Source(temp)), p.Request.Same, p.sets(temp))
-		return f
-	}
+func (p *Plan) compare(s beam.Scope, members flow.Members, drawn flow.Drawn, temp string) found {
 	features := p.features(s, members, temp)
+	if p.Request.Method == job.Exact {
+		return found{profiles: features.Profiles, copies: features.Copies}
+	}
 	small, more := p.joinSmall(s, exchange.Alone(s.Scope("verify.Small"), features.Sets), temp)
 	large := p.joinLarge(s, larger{
 		sets: flow.Flatten(s, features.LargeSets, more.sets), profiles: flow.Flatten(s, features.LargeProfiles, more.profiles), samples: features.Samples,
@@ -538,7 +537,7 @@ func (p *Plan) connectEdges() int64 {
 }
 
 func (p *Plan) sets(temp string) sets.Params {
-	return sets.Params{Inputs: job.Inputs(temp), Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Request.PairBudget), Shards: p.componentShards(), Verifier: p.Verifier(temp)}
+	return sets.Params{Inputs: job.Inputs(temp), Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Request.PairBudget), Shards: p.componentShards(), Verifier: p.Verifier(temp), Same: p.Request.Same}
 }
 
 func (p *Plan) verify(temp string) verify.Params {

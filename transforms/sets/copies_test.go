@@ -115,7 +115,7 @@ func TestCopiesHaveNoSets(t *testing.T) {
 // If only copies are sought, they are identified by the kind asked for, and copies by set are told apart by tokens.
 func TestProfiles(t *testing.T) {
 	for _, same := range copies.All() {
-		f := &profilesFn{Params: Params{Text: word2, Shards: 5, Verifier: jaccard}, Same: same}
+		f := &setsFn{Params: Params{Text: word2, Shards: 5, Verifier: jaccard, Same: same}}
 		if err := f.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -126,11 +126,12 @@ func TestProfiles(t *testing.T) {
 		for range 3 {
 			d.Document()
 		}
-		f.StartBundle(to)
-		if err := f.ProcessElement(t.Context(), block[:len(block)-d.Left()], to); err != nil {
+		ignore := func(int64, []byte) {}
+		f.StartBundle(ignore, ignore, to, ignore, ignore, ignore)
+		if err := f.ProcessElement(t.Context(), block[:len(block)-d.Left()], ignore, ignore, to, ignore, ignore, ignore); err != nil {
 			t.Fatal(err)
 		}
-		f.FinishBundle(t.Context(), to)
+		f.FinishBundle(t.Context(), ignore, ignore, to, ignore, ignore, ignore)
 		if want := wantCopies(t, same, same); !reflect.DeepEqual(copied, want) {
 			t.Errorf("%s: copies %+v, want %+v", same, copied, want)
 		}

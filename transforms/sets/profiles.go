@@ -1,78 +1,13 @@
 package sets
 
 import (
-	"context"
-
-	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-
 	"github.com/neardup/neardup/blocks"
-	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/verifier"
-	"github.com/neardup/neardup/transforms/gather"
 )
 
-func init() {
-	flow.Register[profilesFn]()
-}
-
-// Profiles makes the profiles of documents if only copies are sought; same is what copies have in common. Each document
-// has copies or is a copy. No sets are sent, since there is nothing to join.
-//
-//	blocks of documents with components → KV<component shard, profiles>, KV<copy shard, copies>
-//
-// One GroupByKey. Counters: sets/documents, sets/copies; shuffled/profiles and shuffled/copies in bytes.
-func Profiles(s beam.Scope, docs flow.Fetched, same copies.Same, p Params) (flow.Profiles, flow.Copies) {
-	s = s.Scope("sets.Profiles")
-	all := flow.Copies(beam.ParDo(s, &profilesFn{Params: p, Same: same}, beam.PCollection(docs)))
-	profiles, _ := summarise(s, all, p)
-	return profiles, all
-}
-
-// profilesFn makes profiles; see Profiles for the shapes.
-type profilesFn struct {
-	Params Params
-	Same   copies.Same
-
-	verifier verifier.Verifier
-	reader   *copies.Reader
-	copied   *blocks.Shards
-}
-
-func (f *profilesFn) Setup(ctx context.Context) (err error) {
-	f.verifier = f.Params.Verifier.New()
-	f.reader, err = f.Params.reader(ctx)
-	return err
-}
-
-func (f *profilesFn) StartBundle(func(int64, []byte)) { f.copied = f.Params.Shards.Buffers() }
-
-func (f *profilesFn) ProcessElement(ctx context.Context, block []byte, copied func(int64, []byte)) error {
-	var made, copiesRead int64
-	copied = gather.Counted(ctx, copyBytes, copied)
-	d := blocks.NewDecoder(block)
-	for doc := range d.Documents() {
-		made++
-		if doc.Of == 0 {
-			copiesRead++
-			addCopy(f.copied, f.Params.Shards, profileOfCopy(f.reader, &doc, f.Same), copied)
-			continue
-		}
-		profile, _ := profileOf(f.reader, f.verifier, &doc, f.Same)
-		addCopy(f.copied, f.Params.Shards, blocks.Copy{Of: doc.Key, Profile: profile,
-			Component: doc.Component, Documents: doc.Of}, copied)
-	}
-	f.reader.Trim()
-	setsMade.Inc(ctx, made)
-	copiesSeen.Inc(ctx, copiesRead)
-	return d.Err()
-}
-
-func (f *profilesFn) FinishBundle(ctx context.Context, copied func(int64, []byte)) {
-	f.copied.Flush(gather.Counted(ctx, copyBytes, copied))
-}
-
-// profileOf returns the profile of a document and its features. Both are valid until the next call.
+// profileOf returns the profile of a document, with the hash by which copies are the same, and its features. Both are
+// valid until the next call.
 func profileOf(
 	reader *copies.Reader, v verifier.Verifier, doc *blocks.Document, same copies.Same,
 ) (blocks.Profile, []uint64) {

@@ -2,6 +2,7 @@
 package sets
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -41,6 +42,9 @@ type Params struct {
 	Shards       ComponentShards
 	// Verifier defines the features of a document.
 	Verifier verifier.Spec
+	// Same is what copies have in common if only copies are sought: then each document has copies or is one, and there
+	// are no sets to join. It is "" if near-duplicates are sought.
+	Same copies.Same
 }
 
 // Features are the sets and profiles of documents that were read for their components.
@@ -128,10 +132,10 @@ func (f *setsFn) ProcessElement(
 		made++
 		if doc.Of == 0 {
 			copiesRead++
-			addCopy(f.copied, f.Params.Shards, profileOfCopy(f.reader, &doc, copies.Tokens), copied)
+			addCopy(f.copied, f.Params.Shards, profileOfCopy(f.reader, &doc, cmp.Or(f.Params.Same, copies.Tokens)), copied)
 			continue
 		}
-		profile, set := profileOf(f.reader, f.verifier, &doc, copies.Set)
+		profile, set := profileOf(f.reader, f.verifier, &doc, f.Params.Same)
 		if doc.Copied {
 			addCopy(f.copied, f.Params.Shards, blocks.Copy{Of: doc.Key, Profile: profile,
 				Component: doc.Component, Documents: doc.Of}, copied)

@@ -204,16 +204,11 @@ var (
 // HasKey reports whether the key-value metadata of the file has a key.
 func (f *File) HasKey(key string) (found bool) {
 	r := thriftReader{data: f.Footer}
-	r.fields(func(id int16, kind thrift.Type) {
-		if id != 5 {
-			return
-		}
-		r.list(kind, thrift.STRUCT, func() {
-			r.fields(func(id int16, kind thrift.Type) {
-				if id == 1 {
-					found = string(r.binary(kind)) == key || found
-				}
-			})
+	r.structs(5, func() {
+		r.fields(func(id int16, kind thrift.Type) {
+			if id == 1 {
+				found = string(r.binary(kind)) == key || found
+			}
 		})
 	})
 	return found
@@ -224,29 +219,24 @@ func (f *File) Chunks(g *Group, see func(column int, c *Chunk) error) error {
 	r := thriftReader{data: g.Raw}
 	column := 0
 	var refused error
-	r.fields(func(id int16, kind thrift.Type) {
-		if id != 1 {
+	r.structs(1, func() {
+		raw := r.structure(thrift.STRUCT)
+		if r.err != nil {
 			return
 		}
-		r.list(kind, thrift.STRUCT, func() {
-			raw := r.structure(thrift.STRUCT)
-			if r.err != nil {
-				return
-			}
-			if column == len(f.Leaves) {
-				r.fail(errMetadata)
-				return
-			}
-			c, err := f.chunk(raw, column, g)
-			if err == nil {
-				err = see(column, &c)
-			}
-			if err != nil {
-				refused = err
-				r.fail(err)
-			}
-			column++
-		})
+		if column == len(f.Leaves) {
+			r.fail(errMetadata)
+			return
+		}
+		c, err := f.chunk(raw, column, g)
+		if err == nil {
+			err = see(column, &c)
+		}
+		if err != nil {
+			refused = err
+			r.fail(err)
+		}
+		column++
 	})
 	switch {
 	case errors.Is(refused, errMetadata), errors.Is(refused, errShort):

@@ -40,24 +40,19 @@ func (c *Column) Index() (index []Location, err error) {
 		return nil, err
 	}
 	r := thriftReader{data: data}
-	r.fields(func(id int16, kind thrift.Type) {
-		if id != 1 {
-			return
-		}
-		r.list(kind, thrift.STRUCT, func() {
-			l := Location{-1, -1, -1}
-			r.fields(func(id int16, kind thrift.Type) {
-				switch id {
-				case 1:
-					l.Offset = r.integer(kind)
-				case 2:
-					l.Stored = r.integer(kind)
-				case 3:
-					l.Row = r.integer(kind)
-				}
-			})
-			index = append(index, l)
+	r.structs(1, func() {
+		l := Location{-1, -1, -1}
+		r.fields(func(id int16, kind thrift.Type) {
+			switch id {
+			case 1:
+				l.Offset = r.integer(kind)
+			case 2:
+				l.Stored = r.integer(kind)
+			case 3:
+				l.Row = r.integer(kind)
+			}
 		})
+		index = append(index, l)
 	})
 	if r.err != nil || !c.sound(index) {
 		return nil, nil

@@ -90,6 +90,15 @@ func (r *thriftReader) fields(see func(id int16, kind thrift.Type)) {
 	}
 }
 
+// structs calls see for each element of one field of a struct, which is a list of structs, and skips the other fields.
+func (r *thriftReader) structs(field int16, see func()) {
+	r.fields(func(id int16, kind thrift.Type) {
+		if id == field {
+			r.list(kind, thrift.STRUCT, see)
+		}
+	})
+}
+
 // Fields calls see with each field of a Thrift struct from a file's parsed metadata: its id, its type, and its encoded
 // value without the field header. The value of a boolean is in its type.
 func Fields(structure []byte, see func(id int16, kind thrift.Type, value []byte)) {

@@ -288,27 +288,19 @@ func (c *cursor) decode(p piece, record *reading.Record) {
 	record.Err = c.codec.Decode(p.raw, record.Doc)
 }
 
-// CopyExcept copies the bytes of a span, header and filler included, in the file's compression. It copies a compressed
-// file unchanged if nothing is dropped, and likewise zstd frames that state their size. Filler that separates records
-// is dropped with them.
-func (f Reader) CopyExcept(
-	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
-) (kept int64, err error) {
-	kept, _, err = f.CopyEdited(ctx, w, file, span, dropped, nil, nil, o)
-	return kept, err
-}
-
 // Edits reports whether the codec is a codec.Editor.
 func (f Reader) Edits(o reading.Options) bool {
 	_, ok := f.Codec(o.Fields).(codec.Editor)
 	return ok
 }
 
-// CopyEdited is CopyExcept that also edits some texts.
-func (f Reader) CopyEdited(
-	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped, edited []int64,
-	edit reading.Edit, o reading.Options,
+// Copy copies the bytes of a span, header and filler included, in the file's compression. It copies a compressed file
+// unchanged if nothing is dropped or edited, and likewise zstd frames that state their size. Filler that separates
+// records is dropped with them.
+func (f Reader) Copy(
+	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, changes reading.Changes, o reading.Options,
 ) (kept, unedited int64, err error) {
+	dropped, edited := changes.Dropped, changes.Edited
 	separated := f.Codec(o.Fields).Separated()
 	limit := span.End
 	if separated {
@@ -382,7 +374,7 @@ func (f Reader) CopyEdited(
 		changed := false
 		if !p.filler && !p.continued && !drop && len(edited) > 0 && edited[0] == p.position {
 			edited = edited[1:]
-			if with, changed = f.edit(c, with[:0], p, edit); !changed {
+			if with, changed = f.edit(c, with[:0], p, changes.Edit); !changed {
 				unedited++
 			}
 		}

@@ -235,7 +235,7 @@ func TestCopyOfChangedFile(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := in.reader.CopyExcept(t.Context(), calling(change), in.file, whole, dropped, options)
+			_, _, err := in.reader.Copy(t.Context(), calling(change), in.file, whole, reading.Changes{Dropped: dropped}, options)
 			if err == nil || !strings.Contains(err.Error(), in.file.Path+" changed") {
 				t.Errorf("%s %s: error %v", compression, name, err)
 			}
@@ -337,7 +337,7 @@ func TestCopyAtFrameEnds(t *testing.T) {
 				}
 			}
 			var b bytes.Buffer
-			kept, err := in.reader.CopyExcept(t.Context(), &b, in.file, whole, dropped, options)
+			kept, _, err := in.reader.Copy(t.Context(), &b, in.file, whole, reading.Changes{Dropped: dropped}, options)
 			if err != nil || kept != int64(records-len(dropped)) || int64(len(readertest.Unpack(t, b.Bytes(), zstded))) != kept {
 				t.Fatalf("cut %d, dropped %v: %d records in %d bytes, error %v", cut, dropped, kept, len(readertest.Unpack(t, b.Bytes(), zstded)), err)
 			}
@@ -373,7 +373,7 @@ func TestCopyIsFramesAlone(t *testing.T) {
 	in := plant(t, "lines", slices.Concat(first, second))
 	for dropped, want := range map[int64][]byte{0: second, 4: first} {
 		var b bytes.Buffer
-		if _, err := in.reader.CopyExcept(t.Context(), &b, in.file, whole, []int64{dropped}, options); err != nil || !bytes.Equal(b.Bytes(), want) {
+		if _, _, err := in.reader.Copy(t.Context(), &b, in.file, whole, reading.Changes{Dropped: []int64{dropped}}, options); err != nil || !bytes.Equal(b.Bytes(), want) {
 			t.Errorf("without the record at %d: %x, want %x, error %v", dropped, b.Bytes(), want, err)
 		}
 	}
@@ -384,11 +384,11 @@ func TestStopped(t *testing.T) {
 	in := plant(t, "lines", []byte("one\ntwo\nthree\n"))
 	ctx, cancel := context.WithCancel(t.Context())
 	writes := 0
-	_, err := in.reader.CopyExcept(ctx, calling(func() {
+	_, _, err := in.reader.Copy(ctx, calling(func() {
 		if writes++; writes == 2 {
 			cancel()
 		}
-	}), in.file, whole, nil, options)
+	}), in.file, whole, reading.Changes{}, options)
 	if !errors.Is(err, context.Canceled) || writes > 3 {
 		t.Errorf("error %v after %d writes", err, writes)
 	}

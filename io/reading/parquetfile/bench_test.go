@@ -32,11 +32,11 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-func BenchmarkCopyExcept(b *testing.B) {
+func BenchmarkCopy(b *testing.B) {
 	file := benchmarked(b)
 	b.SetBytes(file.Size)
 	for b.Loop() {
-		if _, err := (Reader{}).CopyExcept(b.Context(), io.Discard, file, blocks.Span{End: blocks.End}, []int64{7, 6000}, reading.Options{}); err != nil {
+		if _, _, err := (Reader{}).Copy(b.Context(), io.Discard, file, blocks.Span{End: blocks.End}, reading.Changes{Dropped: []int64{7, 6000}}, reading.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

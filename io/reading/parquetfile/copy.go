@@ -18,22 +18,16 @@ import (
 // maxGroup is the approximate size in bytes above which a row group is split.
 const maxGroup = 64 << 20
 
-// CopyExcept writes the kept rows in the row groups of the file, of which the large ones are split. It copies pages
-// without dropped rows as they are, and likewise a file without any. Values, schema, and metadata stay the same.
-// Statistics and page indexes keep what is still true; Bloom filters are left out.
-func (r Reader) CopyExcept(
-	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
-) (kept int64, err error) {
-	kept, _, err = r.CopyEdited(ctx, w, file, span, dropped, nil, nil, o)
-	return kept, err
-}
-
-// CopyEdited is CopyExcept with edited texts in some rows. An edited column gets no bounds. If a text column is not one
-// of plain strings, no row is edited, and unedited is the number of those rows.
-func (r Reader) CopyEdited(
-	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped, edited []int64,
-	edit reading.Edit, o reading.Options,
+// Copy writes the kept rows in the row groups of the file, of which the large ones are split. It copies pages without
+// dropped rows as they are, and likewise a file without any. Values, schema, and metadata stay the same. Statistics and
+// page indexes keep what is still true; Bloom filters are left out.
+//
+// An edited column gets no bounds. If a text column is not one of plain strings, no row is edited, and unedited is the
+// number of those rows.
+func (r Reader) Copy(
+	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, changes reading.Changes, o reading.Options,
 ) (kept, unedited int64, err error) {
+	dropped, edited := changes.Dropped, changes.Edited
 	begins, err := r.beginnings(ctx, file, span, edited, o)
 	if err != nil {
 		return 0, 0, err
@@ -47,7 +41,7 @@ func (r Reader) CopyEdited(
 				}
 			}
 		}
-		texts := editor{edit: edit, begins: begins}
+		texts := editor{edit: changes.Edit, begins: begins}
 		if len(edited) > 0 {
 			if texts.columns, err = in.editable(o.Fields); err != nil {
 				return err

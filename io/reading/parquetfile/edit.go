@@ -110,5 +110,5 @@ func (e *columnEditor) replaced(row int64, value []byte) []byte {
 	return e.edit(row, begin, value)
 }
 
-// Edits reports that CopyEdited is supported.
+// Edits reports that editing is supported.
 func (Reader) Edits(reading.Options) bool { return true }

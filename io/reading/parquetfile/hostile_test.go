@@ -70,7 +70,7 @@ func tried(t testing.TB, content []byte, o reading.Options) error {
 	if err := (Reader{}).ReadSome(context.Background(), file, whole, []int64{rows / 2, rows - 1}, o, func(*reading.Record) error { return nil }); err != nil && rows > 2 {
 		return err
 	}
-	_, err = (Reader{}).CopyExcept(context.Background(), io.Discard, file, whole, []int64{rows / 2}, o)
+	_, _, err = (Reader{}).Copy(context.Background(), io.Discard, file, whole, reading.Changes{Dropped: []int64{rows / 2}}, o)
 	return err
 }
 
@@ -312,8 +312,8 @@ func TestEndlessRow(t *testing.T) {
 			return err
 		},
 		"ReadSome": func(ctx context.Context) error { return Reader{}.ReadSome(ctx, file, whole, []int64{1}, o, see) },
-		"CopyExcept": func(ctx context.Context) error {
-			_, err := Reader{}.CopyExcept(ctx, io.Discard, file, whole, []int64{0}, o)
+		"Copy": func(ctx context.Context) error {
+			_, _, err := Reader{}.Copy(ctx, io.Discard, file, whole, reading.Changes{Dropped: []int64{0}}, o)
 			return err
 		},
 	} {

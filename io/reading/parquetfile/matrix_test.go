@@ -263,7 +263,7 @@ func TestMatrix(t *testing.T) {
 func copyOf(t testing.TB, file *blocks.File, span blocks.Span, dropped []int64) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	kept, err := Reader{}.CopyExcept(context.Background(), &b, file, span, dropped, reading.Options{})
+	kept, _, err := Reader{}.Copy(context.Background(), &b, file, span, reading.Changes{Dropped: dropped}, reading.Options{})
 	if want := min(span.End, file.Positions) - span.Start - int64(len(dropped)); err != nil || kept != want {
 		t.Fatalf("%d rows are kept, want %d; error %v", kept, want, err)
 	}
@@ -313,7 +313,7 @@ func TestEdits(t *testing.T) {
 				}
 				return text[len(text)/2:]
 			}
-			kept, unedited, err := Reader{}.CopyEdited(t.Context(), &b, file, blocks.Span{End: blocks.End}, dropped, edited, cut, o)
+			kept, unedited, err := Reader{}.Copy(t.Context(), &b, file, blocks.Span{End: blocks.End}, reading.Changes{Dropped: dropped, Edited: edited, Edit: cut}, o)
 			if err != nil || kept != file.Positions-int64(len(dropped)) || unedited != 0 {
 				t.Fatalf("%d rows, %d unedited, error %v", kept, unedited, err)
 			}
@@ -348,8 +348,9 @@ func TestEditedIsNotSorted(t *testing.T) {
 			rows = []int64{edited}
 		}
 		var b bytes.Buffer
-		_, _, err := Reader{}.CopyEdited(t.Context(), &b, file, blocks.Span{End: blocks.End}, []int64{3, 7}, rows,
-			func(int64, int, []byte) []byte { return nil }, o)
+		_, _, err := Reader{}.Copy(t.Context(), &b, file, blocks.Span{End: blocks.End}, reading.Changes{
+			Dropped: []int64{3, 7}, Edited: rows, Edit: func(int64, int, []byte) []byte { return nil },
+		}, o)
 		if err != nil {
 			t.Fatal(err)
 		}

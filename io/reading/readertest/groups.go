@@ -219,10 +219,11 @@ func (r Groups) ReadSome(
 	return err
 }
 
-// CopyExcept writes the groups without the dropped rows.
-func (r Groups) CopyExcept(
-	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
-) (kept int64, err error) {
+// Copy writes the groups without the dropped rows.
+func (r Groups) Copy(
+	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, changes reading.Changes, o reading.Options,
+) (kept, _ int64, err error) {
+	dropped := changes.Dropped
 	err = withFile(ctx, file, func(io.ReaderAt) error {
 		var groups [][]Row
 		err := r.rows(ctx, file, span, func(_ group, first int64, rows []Row) error {
@@ -246,5 +247,5 @@ func (r Groups) CopyExcept(
 		}
 		return WriteGroups(w, groups...)
 	})
-	return kept, err
+	return kept, 0, err
 }

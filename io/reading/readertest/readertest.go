@@ -348,7 +348,7 @@ func (s suite) copies(t *testing.T) {
 			for _, span := range spans {
 				var b bytes.Buffer
 				mine := slices.DeleteFunc(slices.Clone(dropped), func(p int64) bool { return p < span.Start || p >= span.End })
-				kept, err := s.r.CopyExcept(t.Context(), &b, s.file, span, mine, o)
+				kept, _, err := s.r.Copy(t.Context(), &b, s.file, span, reading.Changes{Dropped: mine}, o)
 				if err != nil {
 					t.Fatalf("dropped %v of span %+v: %v", mine, span, err)
 				}
@@ -368,10 +368,11 @@ func (s suite) copies(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.r.CopyExcept(t.Context(), io.Discard, s.file, whole, []int64{1 << 39}, o); err == nil {
+	missing := reading.Changes{Dropped: []int64{1 << 39}}
+	if _, _, err := s.r.Copy(t.Context(), io.Discard, s.file, whole, missing, o); err == nil {
 		t.Error("dropped what is not there: no error")
 	}
-	if _, err := s.r.CopyExcept(t.Context(), failing{}, s.file, whole, nil, o); len(s.Stored) > 0 &&
+	if _, _, err := s.r.Copy(t.Context(), failing{}, s.file, whole, reading.Changes{}, o); len(s.Stored) > 0 &&
 		!errors.Is(err, errFull) {
 		t.Errorf("nowhere to write: error %v", err)
 	}
@@ -406,9 +407,9 @@ func (s suite) ends(t *testing.T) {
 	cancel()
 	see := func(*reading.Record) error { t.Error("a record after the end"); return nil }
 	_, read := s.r.Read(ctx, s.file, []blocks.Span{whole}, o, see)
-	_, copied := s.r.CopyExcept(ctx, io.Discard, s.file, whole, nil, o)
+	_, _, copied := s.r.Copy(ctx, io.Discard, s.file, whole, reading.Changes{}, o)
 	for name, err := range map[string]error{"Read": read, "ReadSome": s.r.ReadSome(ctx, s.file, whole, all, o, see),
-		"CopyExcept": copied} {
+		"Copy": copied} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s when all has ended: %v", name, err)
 		}
@@ -440,8 +441,8 @@ func (s suite) changes(t *testing.T) {
 		"ReadSome": func(see func()) error {
 			return s.r.ReadSome(t.Context(), s.file, whole, positions, o, func(*reading.Record) error { see(); return nil })
 		},
-		"CopyExcept": func(see func()) error {
-			_, err := s.r.CopyExcept(t.Context(), calling(see), s.file, whole, nil, o)
+		"Copy": func(see func()) error {
+			_, _, err := s.r.Copy(t.Context(), calling(see), s.file, whole, reading.Changes{}, o)
 			return err
 		},
 	} {

@@ -128,13 +128,14 @@ func (Reader) ReadSome(
 	})
 }
 
-// CopyExcept copies the stored bytes of the members that begin in a span.
-func (Reader) CopyExcept(
-	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
-) (kept int64, err error) {
+// Copy copies the stored bytes of the members that begin in a span.
+func (Reader) Copy(
+	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, changes reading.Changes, o reading.Options,
+) (kept, unedited int64, err error) {
 	if file.Sequential {
-		return stream.CopyExcept(ctx, w, file, span, dropped, o)
+		return stream.Copy(ctx, w, file, span, changes, o)
 	}
+	dropped := changes.Dropped
 	err = walk(ctx, file, o, func(in *walker) error {
 		var from, to int64 // range of successive kept members
 		flush := func() error {
@@ -170,7 +171,7 @@ func (Reader) CopyExcept(
 		}
 		return flush()
 	})
-	return kept, err
+	return kept, int64(len(changes.Edited)), err
 }
 
 // walk calls do with a walker of file, which must not change meanwhile. It returns nil for ErrStop.
