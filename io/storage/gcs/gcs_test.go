@@ -609,7 +609,7 @@ func TestErrors(t *testing.T) {
 		say    string
 		is     error
 	}{
-		"credentials": {401, "Invalid Credentials; run `gcloud auth application-default login`", fs.ErrPermission},
+		"credentials": {401, "Invalid Credentials; log in with gcloud auth application-default login", fs.ErrPermission},
 		"permission":  {403, "Permission 'storage.objects.get' denied on resource", fs.ErrPermission},
 		"gone":        {410, "run again", nil},
 		"other":       {418, "We encountered an internal error", nil},
