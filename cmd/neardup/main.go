@@ -229,7 +229,8 @@ func inPlainWords(err error) error {
 		text = regexp.MustCompile(words[0]).ReplaceAllString(text, words[1])
 	}
 	if of := regexp.MustCompile(`^(\S+) must be one of ("",)?(".*") but got (".*")$`).FindStringSubmatch(text); of != nil {
-		text = of[1] + ": " + of[4] + " is unknown; use one of " + strings.NewReplacer(`"prism",`, "", `"`, "", ",", ", ").Replace(of[3])
+		text = of[1] + ": " + of[4] + " is unknown; use " +
+			records.Or(strings.Split(strings.NewReplacer(`"prism",`, "", `"`, "").Replace(of[3]), ",")...)
 	}
 	if of := regexp.MustCompile(`^(un\w+ \w+ \S+), did you mean (.*)\?$`).FindStringSubmatch(text); of != nil {
 		text = of[1] + " (did you mean " + strings.ReplaceAll(of[2], `"`, "") + "?)"

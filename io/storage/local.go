@@ -100,6 +100,9 @@ func readFolder(root, rel string) ([]fs.DirEntry, error) {
 // unread gives the error of reading a file or folder an operation that is not the name of a system call.
 func unread(err error) error {
 	if failed, ok := err.(*fs.PathError); ok { //nolint:errorlint // bare
+		if errors.Is(err, syscall.ENAMETOOLONG) { // no file has such a name
+			failed.Err = fs.ErrNotExist
+		}
 		return &fs.PathError{Op: "cannot read", Path: failed.Path, Err: failed.Err}
 	}
 	return err
@@ -144,9 +147,6 @@ func (local) Stat(ctx context.Context, path string) (Info, error) {
 	}
 	if errors.Is(err, syscall.ENOTDIR) {
 		err = &fs.PathError{Op: "stat", Path: path, Err: notFolder}
-	}
-	if errors.Is(err, syscall.ENAMETOOLONG) { // no file has such a name
-		err = &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
 	}
 	if errors.Is(err, syscall.ELOOP) {
 		err = fmt.Errorf("%w; remove the link, or give another path", leadsBack(path))
@@ -559,7 +559,7 @@ func Resolve(path string) (string, error) {
 			return filepath.Join(real, rest), nil
 		}
 		if errors.Is(err, syscall.ENOTDIR) {
-			return "", pathError{fmt.Errorf("%s: %w", path, notFolder)} // the error names no path
+			return "", pathError{fmt.Errorf("%s is %w", path, notFolder)} // the error names no path
 		}
 		if errors.Is(err, syscall.ENAMETOOLONG) {
 			return "", pathError{err}

@@ -364,10 +364,10 @@ func (r *run) makePlan(ctx context.Context) error {
 		r.warn("the run would be refused: %v", err)
 	}
 	for _, glob := range plan.Idle {
-		r.warn("--keep %s: %s matches no input file; patterns are matched against paths relative to %s", strings.Join(r.config.Keep, ", --keep "), glob, plan.Listing.Inputs.Root)
+		r.warn("--keep %s: %s matches no input file; patterns apply to paths relative to %s", strings.Join(r.config.Keep, ", --keep "), glob, plan.Listing.Inputs.Root)
 	}
 	for _, glob := range plan.Unprotecting {
-		r.warn("--protect %s matches no input file; patterns are matched against paths relative to %s", glob, plan.Listing.Inputs.Root)
+		r.warn("--protect %s matches no input file; patterns apply to paths relative to %s", glob, plan.Listing.Inputs.Root)
 	}
 	return nil
 }

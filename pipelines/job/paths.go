@@ -9,6 +9,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
@@ -157,6 +158,9 @@ func CheckInputNotInOutput(paths iter.Seq[string], output, temp string) error {
 			return err
 		}
 		_, inOutput := storage.Rel(output, path)
+		if path == output {
+			return Usage("the output %s is an input file; choose another --output", file)
+		}
 		if _, inTemp := storage.Rel(temp, file); inOutput && !inTemp {
 			return Usage("the input %s is inside the output %s, which would be replaced; choose another --output", file, output)
 		}
@@ -177,7 +181,9 @@ func noTemp(parent string, err error) error {
 	switch {
 	case failed:
 		return fmt.Errorf("%s: %w; %s", where, err, next)
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, syscall.ENOTDIR):
+		return Usage("%s: not a folder; %s", where, next)
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid):
 		return Usage("%s: no such folder; create it, or %s", where, next)
 	default:
 		return Usage("%s: %w; %s", where, err, next)

@@ -175,7 +175,7 @@ func TestLies(t *testing.T) {
 	}{
 		"nothing":              {nil, "too few for Parquet"},
 		"text":                 {[]byte(strings.Repeat("text ", 9)), "it is not a Parquet file; check --format"},
-		"truncated":            {footed(schema, rows(0))[:20], "it may be truncated; fetch it again, or leave it out"},
+		"truncated":            {footed(schema, rows(0))[:20], "it may be truncated; fetch the file again, or leave it out"},
 		"encrypted":            {append([]byte("PARE1234"), "1234PARE"...), "is encrypted"},
 		"signed":               {footed(schema, rows(0), thriftField{8, thrift.STRUCT, []byte{0}}), "is encrypted"},
 		"a long footer":        {long, "the footer has 2147483648 bytes"},

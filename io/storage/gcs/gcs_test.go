@@ -626,7 +626,7 @@ func TestErrors(t *testing.T) {
 				}
 				say := test.say
 				if verb == "Read" && (test.status == 403 || test.status == 401) { // the XML API words this differently
-					say = map[int]string{401: "Authentication required; run `gcloud", 403: "Access denied; grant"}[test.status]
+					say = map[int]string{401: "Authentication required; log in with gcloud", 403: "Access denied; grant"}[test.status]
 				}
 				if !strings.Contains(err.Error(), say) || !strings.HasPrefix(err.Error(), "gs://b/folder/x: ") || strings.Contains(err.Error(), "\n") {
 					t.Errorf("%v", err)
