@@ -274,6 +274,12 @@ func fill(ctx context.Context, path, root string, write func(io.Writer) error) (
 	return infoOf(path, made), false, nil
 }
 
+// NotFolder reports whether an error is that of a path where something else than a folder is.
+func NotFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
+
+// Full reports whether an error is that of a full disk, which says what to do.
+func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) }
+
 // unwritten returns the error of writing the file path in words that name no system call.
 func unwritten(path string, err error) error {
 	var failed *fs.PathError
@@ -286,6 +292,9 @@ func unwritten(path string, err error) error {
 		err = failed.Err
 	default: // also an error of a file that was read in order to write
 		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	if Full(err) {
+		err = fmt.Errorf("%w; free some space there, or use another folder", err)
 	}
 	return &fs.PathError{Op: "cannot write", Path: path, Err: err}
 }
@@ -568,7 +577,7 @@ func Resolve(path string) (string, error) {
 			return "", leadsBack(given)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
+			return "", unread(err)
 		}
 		if target, err := os.Readlink(path); err == nil {
 			return "", fmt.Errorf("%s is a link to %s, which does not exist; create that folder, or remove the link", path, target)

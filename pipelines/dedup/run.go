@@ -340,6 +340,11 @@ func (r *run) makePlan(ctx context.Context) error {
 	if err := job.CheckInputNotInOutput(plan.Listing.Inputs.Paths(), r.output, r.temp); err != nil && r.config.Output != "" {
 		return err
 	}
+	if r.asked.Writes(output.Corpus) {
+		if err := job.CheckCorpusNames(plan.Listing.Inputs.Inputs, r.output); err != nil {
+			return err
+		}
+	}
 	r.record.Input, r.record.References, r.record.Chosen = plan.Input(), plan.References(), plan.Chosen()
 	r.record.Chosen.JoinBytes = r.plan.joinBytes()
 	r.record.Warnings = append(r.record.Warnings, plan.Warnings()...)

@@ -213,6 +213,11 @@ func (r *Job) makePlan(ctx context.Context, temp string) (err error) {
 	if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, temp); err != nil {
 		return err
 	}
+	if r.writes() {
+		if err := job.CheckCorpusNames(r.plan.Listing.Inputs.Inputs, r.config.Output); err != nil {
+			return err
+		}
+	}
 	if r.cuts() {
 		if err := source.CheckEdits(ctx, r.plan.Listing.Inputs, r.plan.Reading()); err != nil {
 			return job.Usage("--cut %s: %w, or drop --cut", r.config.Cut, err)
