@@ -142,7 +142,9 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 	}
 	x.version = info.Version
 	path := x.generationFile(now.Generation)
-	if data, err = storage.ReadFile(ctx, path); err != nil {
+	if data, err = storage.ReadFile(ctx, path); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is missing; restore it", path)
+	} else if err != nil {
 		return nil, err
 	}
 	if output.Sum(data) != now.SHA256 {

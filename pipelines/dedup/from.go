@@ -160,12 +160,15 @@ func (c *Config) checkTables(ctx context.Context, f *output.Finished) error {
 // checkInput returns an error if the input is not what the run that wrote r.from read.
 func (r *run) checkInput(ctx context.Context) error {
 	was := r.from.Run.Input
-	if err := sameInput(was, r.plan.Input()); err != nil || !r.asked.Writes(output.Corpus) {
-		return err
+	if err := sameInput(was, r.plan.Input()); err != nil {
+		return job.Usage("--from %s: %w", r.config.From, err)
+	}
+	if !r.asked.Writes(output.Corpus) {
+		return nil
 	}
 	versions, err := r.versions(ctx)
 	if err == nil && versions != was.Versions {
-		err = job.Usage("--from %s: input files have changed since; run dedup on the input, or leave corpus out of --write", r.config.From)
+		err = job.Usage("--from %s: the input has changed since the run; run dedup on the input instead, or leave corpus out of --write", r.config.From)
 	}
 	return err
 }

@@ -309,7 +309,9 @@ func (r *run) makePlan(ctx context.Context) error {
 	var err error
 	switch {
 	case r.from != nil:
-		plan, err = job.Follow(ctx, request, &r.from.Run)
+		if plan, err = job.Follow(ctx, request, &r.from.Run); job.Status(err) == 2 {
+			err = job.Usage("--from %s: cannot read its input again: %w", r.config.From, err)
+		}
 	case r.commit != nil: // not a dry run
 		request.Reread = true
 		if request.Layout, err = r.earlier(); err != nil {
