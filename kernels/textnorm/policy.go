@@ -102,7 +102,8 @@ func Parse(s string) (Policy, error) {
 type UnknownStepError struct{ Name string }
 
 func (e *UnknownStepError) Error() string {
-	return fmt.Sprintf("unknown step %q; use none alone, or a comma-separated list of %s", e.Name, strings.Join(Steps(), ", "))
+	return fmt.Sprintf("unknown step %q; use none alone, or a comma-separated list of %s", e.Name,
+		strings.Join(Steps(), ", "))
 }
 
 func lookup(name string) (step, bool) {
