@@ -450,6 +450,21 @@ func Count(n int64) string {
 	return b.String()
 }
 
+// Or joins the words that a user can choose from: "a, b or c".
+func Or[T ~string](words ...T) string {
+	var b strings.Builder
+	for i, word := range words {
+		switch {
+		case i > 0 && i == len(words)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(word))
+	}
+	return b.String()
+}
+
 // Plural returns a number with a noun, in the plural unless it is 1.
 func Plural[N int | int64](n N, noun string) string {
 	if n == 1 {

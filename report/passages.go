@@ -112,7 +112,7 @@ func passagesAre(found *records.PassagesFound) string {
 func (out *printer) itemsFound(run *records.Run) {
 	found := run.Passages
 	items := found.Items
-	out.item("items", "%s of %s words", plural(items.Items-items.Short, "item"), count(items.Words))
+	out.item("items", "%s, %s", plural(items.Items, "item"), plural(items.Words, "word"))
 	if items.Short > 0 {
 		out.item("too short", "%s, not looked for", plural(items.Short, "item"))
 	}

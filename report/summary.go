@@ -131,8 +131,12 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		out.item("chains", "%s removed only through a chain of similar documents; --cluster star does not follow "+
 			"chains", plural(n.Chained, "document"))
 	}
-	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "removed copy differs from the kept document",
-		"removed copies differ from the kept documents")
+	one, more := "removed copy differs from the kept document", "removed copies differ from the kept documents"
+	if slices.Contains(run.Parameters.Keep, "none") {
+		one, more = "removed copy differs from the first document of its cluster",
+			"removed copies differ from the first documents of their clusters"
+	}
+	symbols(out, run, n.Symbols, n.Equal+n.SameSet, one, more)
 	if n.Numbers > 0 {
 		out.item("numbers", "%s (docs/choosing.md)", differInNumbers(run))
 	}
@@ -359,6 +363,12 @@ func differInNumbers(run *records.Run) string {
 	differ, them := "contain different numbers from the documents kept in their place", "them"
 	if n.Numbers == 1 {
 		differ, them = "contains different numbers from the document kept in its place", "it"
+	}
+	if slices.Contains(run.Parameters.Keep, "none") { // nothing is kept in their place
+		differ, them = "contain different numbers from the first documents of their clusters", "them"
+		if n.Numbers == 1 {
+			differ, them = "contains different numbers from the first document of its cluster", "both"
+		}
 	}
 	return fmt.Sprintf("%s of %s %s (as in issue 12 and issue 13); %s would keep %s",
 		count(n.Numbers), plural(n.Removed, "removed document"), differ, way, them)

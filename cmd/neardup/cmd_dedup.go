@@ -144,7 +144,7 @@ func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) (*record
 		return run, err
 	}
 	if err != nil {
-		return run, &runError{c.interrupted(job.Cause(ctx, err)), run}
+		return run, &runError{interrupted(job.Cause(ctx, err), c.Output, c.DryRun), run}
 	}
 	if s.Quiet && !c.JSON && !c.DryRun {
 		return run, nil
@@ -158,10 +158,10 @@ func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) (*record
 }
 
 // interrupted adds to an error what an interruption leaves.
-func (c *dedupCmd) interrupted(err error) error {
+func interrupted(err error, output string, dry bool) error {
 	var pending interface{ Pending() bool } // such an error says so itself
-	if interrupted := (*job.InterruptedError)(nil); errors.As(err, &interrupted) && !c.DryRun && !errors.As(err, &pending) {
-		return fmt.Errorf("%w; any finished output in %s is unchanged; run the same command again", err, c.Output)
+	if interrupted := (*job.InterruptedError)(nil); errors.As(err, &interrupted) && !dry && !errors.As(err, &pending) {
+		return fmt.Errorf("%w; any finished output in %s is unchanged; run the same command again", err, output)
 	}
 	return err
 }

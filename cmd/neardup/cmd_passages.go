@@ -8,6 +8,7 @@ import (
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/pipelines/passages"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
@@ -37,7 +38,7 @@ func (c *passagesCmd) Run(ctx context.Context, s streams) error {
 	warn(run.Warnings)
 	switch {
 	case err != nil:
-		return &runError{err, run}
+		return &runError{interrupted(job.Cause(ctx, err), c.Output, c.DryRun), run}
 	case c.JSON:
 		return output.JSON(s.Out, run)
 	case c.DryRun:

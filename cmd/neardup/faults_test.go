@@ -28,7 +28,7 @@ func TestUnfitOutput(t *testing.T) {
 	for out, want := range map[string]string{
 		strings.Repeat("x", 255): ".failed: file name too long; choose another --output",
 		strings.Repeat("x", 256): ": file name too long; choose another --output",
-		"in.jsonl/out":           "in.jsonl/out: not a directory; choose another --output",
+		"in.jsonl/out":           "in.jsonl/out is not a folder; choose another --output",
 		"link":                   "link is a link to nowhere, which does not exist; create that folder, or remove the link",
 	} {
 		p := prepare(t, "neardup", "dedup", "in.jsonl", "-o", out)
@@ -53,8 +53,8 @@ func TestUnfitOutput(t *testing.T) {
 func TestUnfitTemp(t *testing.T) {
 	for temp, want := range map[string]string{
 		"new/x":      "--temp-dir new/x: no such folder; create it, or use another",
-		"in.jsonl":   "--temp-dir in.jsonl: not a directory; use another folder",
-		"in.jsonl/x": "--temp-dir in.jsonl/x: not a directory; use another folder",
+		"in.jsonl":   "--temp-dir in.jsonl: not a folder; use another folder",
+		"in.jsonl/x": "in.jsonl/x is not a folder; use another folder",
 		"loop":       "--temp-dir loop: loop: a link in it leads back to itself; use another folder",
 	} {
 		p := prepare(t, "neardup", "dedup", "in.jsonl", "-o", "out", "--temp-dir", temp)

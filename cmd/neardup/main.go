@@ -231,7 +231,8 @@ func inPlainWords(err error) error {
 		text = regexp.MustCompile(words[0]).ReplaceAllString(text, words[1])
 	}
 	if of := regexp.MustCompile(`^(\S+) must be one of ("",)?(".*") but got (".*")$`).FindStringSubmatch(text); of != nil {
-		text = of[1] + ": " + of[4] + " is unknown; use one of " + strings.NewReplacer(`"prism",`, "", `"`, "", ",", ", ").Replace(of[3])
+		text = of[1] + ": " + of[4] + " is unknown; use " +
+			records.Or(strings.Split(strings.NewReplacer(`"prism",`, "", `"`, "").Replace(of[3]), ",")...)
 	}
 	if strings.HasPrefix(text, "give a subcommand") {
 		text = strings.ReplaceAll(text, `"`, "")

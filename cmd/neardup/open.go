@@ -20,5 +20,8 @@ func open(ctx context.Context, flag, path string) (r io.ReadCloser, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, job.Usage("%s %s: %w; check the path", flag, path, fs.ErrNotExist)
 	}
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		err = &fs.PathError{Op: flag, Path: path, Err: failed.Err}
+	}
 	return r, err
 }

@@ -227,7 +227,9 @@ func percent(share float64) string { return fmt.Sprintf("%.0f %%", math.Floor(10
 func (v *view) text() string {
 	most, more := v.parts()
 	said := []string{v.elapsed.Round(time.Second).String()}
-	if v.fraction >= 0 {
+	if v.fraction == 1 && !v.ended { // the last planned pipeline has ended, but not the job
+		said = append(said, percent(almost))
+	} else if v.fraction >= 0 {
 		said = append(said, percent(v.fraction))
 	}
 	for _, p := range most {

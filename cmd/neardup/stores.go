@@ -52,7 +52,7 @@ var tellStores = beamcli.Teller("neardup-stores", func(text string) error {
 func (f storeFlags) use() error {
 	for store := range f.Endpoint {
 		if store != "s3" && store != "gs" {
-			return job.Usage("--store-endpoint %s=%s: %q is unknown; use one of s3, gs", store, f.Endpoint[store], store)
+			return job.Usage("--store-endpoint %s=%s: %q is unknown; use s3 or gs", store, f.Endpoint[store], store)
 		}
 	}
 	f.S3Region = cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))

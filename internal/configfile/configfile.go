@@ -326,7 +326,7 @@ func checkValue(flag *kong.Flag, value any) error {
 	}
 	for _, one := range each(target) {
 		if !slices.Contains(flag.EnumSlice(), one) {
-			return fmt.Errorf("%q is unknown; use one of %s", one, strings.Join(flag.EnumSlice(), ", "))
+			return fmt.Errorf("%q is unknown; use %s", one, records.Or(flag.EnumSlice()...))
 		}
 	}
 	return nil

@@ -88,9 +88,9 @@ func TestMistakes(t *testing.T) {
 		"threshold = [0.8]":             `job.toml:1: threshold: must be a string or a number, not an array`,
 		"threshold.x = 0.8":             `job.toml:1: threshold: must be a string or a number, not a table`,
 		"\nmax-rows = 1.5":              `job.toml:2: max-rows: expected a valid 64 bit int but got "1.5"`,
-		"method = 'fast'":               `job.toml:1: method: "fast" is unknown; use one of minhash, exact`,
+		"method = 'fast'":               `job.toml:1: method: "fast" is unknown; use minhash or exact`,
 		"method = true":                 `job.toml:1: method: must be a string or a number, not true`,
-		"write = ['a', 'd']":            `job.toml:1: write: "d" is unknown; use one of a, b, c`,
+		"write = ['a', 'd']":            `job.toml:1: write: "d" is unknown; use a, b or c`,
 		"write = [['a']]":               `job.toml:1: write: must be a string or an array of strings, not an array`,
 		"force = 'yes'":                 `job.toml:1: force: must be true or false, not a string`,
 		"size = 7":                      `job.toml:1: size: "7" is not a size such as 5K`,
@@ -254,8 +254,8 @@ func TestMistakesInEnvironment(t *testing.T) {
 	for entry, want := range map[string]string{
 		"NEARDUP_THRESHOLD=high":  `NEARDUP_THRESHOLD: expected a float but got "high"`,
 		"NEARDUP_FORCE=yes":       `NEARDUP_FORCE: must be true or false, not "yes"`,
-		"NEARDUP_METHOD=fast":     `NEARDUP_METHOD: "fast" is unknown; use one of minhash, exact`,
-		"NEARDUP_WRITE=a,d":       `NEARDUP_WRITE: "d" is unknown; use one of a, b, c`,
+		"NEARDUP_METHOD=fast":     `NEARDUP_METHOD: "fast" is unknown; use minhash or exact`,
+		"NEARDUP_WRITE=a,d":       `NEARDUP_WRITE: "d" is unknown; use a, b or c`,
 		"NEARDUP_CONFIG=/missing": `--config /missing: file does not exist; check the path`,
 	} {
 		name, value, _ := strings.Cut(entry, "=")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -114,7 +115,7 @@ func (t text) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level == slog.LevelWarn {
 		t.out.line.WriteString("warning: ")
 	}
-	t.out.line.WriteString(terminal.MaskLines(r.Message)) // the message may contain ids and names
+	t.out.line.WriteString(terminal.MaskLines(relative(r.Message))) // the message may contain ids and names
 	message := t.out.line.Len()
 	if r.Level == notice {
 		r = slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
@@ -139,6 +140,16 @@ func (t text) Handle(ctx context.Context, r slog.Record) error {
 	}
 	_, err := t.out.w.Write(line)
 	return err
+}
+
+// relative shortens the paths below the working folder in a message, which has them in full, to those that the user
+// gives.
+func relative(message string) string {
+	folder, err := os.Getwd()
+	if err != nil || len(folder) < 2 || !strings.Contains(message, folder) {
+		return message
+	}
+	return regexp.MustCompile(`(^|[\s"'(=])`+regexp.QuoteMeta(folder)+"/").ReplaceAllString(message, "$1")
 }
 
 func (t text) WithAttrs(attrs []slog.Attr) slog.Handler {

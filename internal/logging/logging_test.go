@@ -100,3 +100,19 @@ func TestMaskedMessages(t *testing.T) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
+
+// Lines for people show paths below the working folder as users give them.
+func TestRelative(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	for message, want := range map[string]string{
+		folder + "/out is not empty":                      "out is not empty",
+		"--from " + folder + "/a: see '" + folder + "/b'": "--from a: see 'b'",
+		"/mnt" + folder + "/x, " + folder + "x":           "/mnt" + folder + "/x, " + folder + "x",
+		"under " + folder:                                 "under " + folder,
+	} {
+		if got := relative(message); got != want {
+			t.Errorf("%q: %q, want %q", message, got, want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/io/reading/bytefile"
+	"github.com/neardup/neardup/records"
 )
 
 // foreign is a kind of data that neardup does not read, or whose name does not tell its format.
@@ -64,7 +65,7 @@ func (k foreign) advice(file string) string {
 	}
 	switch {
 	case k.ending == "":
-		return "use --format (" + strings.Join(Formats(), ", ") + ")"
+		return "use --format " + records.Or(Formats()...)
 	case !k.converted():
 		return way
 	}

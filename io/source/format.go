@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/io/reading/bytefile"
 	"github.com/neardup/neardup/io/reading/parquetfile"
 	"github.com/neardup/neardup/io/reading/warc"
+	"github.com/neardup/neardup/records"
 )
 
 // format binds a name of --format to its reader.
@@ -101,7 +102,7 @@ func CheckFormat(name string) error {
 	if kind := foreignOf("." + name); kind != (foreign{}) {
 		return fmt.Errorf("%q is not supported: %s", name, kind.advice("FILE"))
 	}
-	return fmt.Errorf("%q is unknown; use one of %s", name, strings.Join(Formats(), ", "))
+	return fmt.Errorf("%q is unknown; use %s", name, records.Or(Formats()...))
 }
 
 // named reports whether a file's name has one of the format's endings, before any ending of a compression.

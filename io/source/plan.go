@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
 )
 
 // Options say how inputs are read.
@@ -344,8 +345,7 @@ func (l *chooser) repeated(path string, first *listed, standing blocks.Standing)
 func stdin(ctx context.Context, o Options) (listed, error) {
 	f, err := formatNamed(o.Format)
 	if err != nil {
-		return listed{}, fmt.Errorf("cannot tell the format of standard input; use --format (%s)",
-			strings.Join(Formats(), ", "))
+		return listed{}, fmt.Errorf("cannot tell the format of standard input; use --format %s", records.Or(Formats()...))
 	}
 	copied, err := storage.Stat(ctx, o.Stdin)
 	if err != nil {

@@ -48,8 +48,11 @@ func wrong(file *blocks.File, record *reading.Record) string {
 	if !utf8.Valid(text) {
 		detail := describe(file, record)
 		if file.Detected != "" {
-			return fmt.Sprintf("%s; it may be %s (confidence %d %%; %d %% is needed)", detail, file.Detected, file.Percent,
-				charset.Sure)
+			if file.Percent == 0 {
+				return fmt.Sprintf("%s; it may be %s, but this is only a guess", detail, file.Detected)
+			}
+			return fmt.Sprintf("%s; it may be %s (confidence %d %%, but neardup needs %d %%)", detail, file.Detected,
+				file.Percent, charset.Sure)
 		}
 		if record.Position < guessedPositions {
 			detail += mayBe(encodingOf(file, record))

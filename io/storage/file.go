@@ -354,7 +354,7 @@ func WriteStaged(ctx context.Context, root, path string, write func(io.Writer) e
 func writeBelow(ctx context.Context, path string, cond If, write func(io.Writer) error) (Info, error) {
 	lasts := func() error {
 		if err := there(ctx, Join(cond.Root, mark)); err != nil {
-			return fmt.Errorf("writing %s: the run has ended: %w", path, err)
+			return fmt.Errorf("cannot write %s: the run has ended: %w", path, err)
 		}
 		return nil
 	}

@@ -94,7 +94,18 @@ func readFolder(root, rel string) ([]fs.DirEntry, error) {
 	if errors.Is(err, syscall.ENOTDIR) && rel == "" {
 		err = &fs.PathError{Op: "open", Path: root, Err: notFolder}
 	}
-	return entries, err
+	return entries, unread(err)
+}
+
+// unread gives the error of reading a file or folder an operation that is not the name of a system call.
+func unread(err error) error {
+	if failed, ok := err.(*fs.PathError); ok { //nolint:errorlint // bare
+		if errors.Is(err, syscall.ENAMETOOLONG) { // no file has such a name
+			failed.Err = fs.ErrNotExist
+		}
+		return &fs.PathError{Op: "cannot read", Path: failed.Path, Err: failed.Err}
+	}
+	return err
 }
 
 func infoOf(path string, info fs.FileInfo) Info {
@@ -118,8 +129,8 @@ func infoOf(path string, info fs.FileInfo) Info {
 type missingError string
 
 const (
-	notFolder missingError = "not a directory" // a folder's path is that of a file, or below one
-	isFolder  missingError = "is a folder"     // a file's path is that of a folder
+	notFolder missingError = "not a folder" // a folder's path is that of a file, or below one
+	isFolder  missingError = "is a folder"  // a file's path is that of a folder
 )
 
 func (e missingError) Error() string { return string(e) }
@@ -137,14 +148,11 @@ func (local) Stat(ctx context.Context, path string) (Info, error) {
 	if errors.Is(err, syscall.ENOTDIR) {
 		err = &fs.PathError{Op: "stat", Path: path, Err: notFolder}
 	}
-	if errors.Is(err, fs.ErrPermission) {
-		err = &fs.PathError{Op: "cannot read", Path: path, Err: syscall.EACCES}
-	}
 	if errors.Is(err, syscall.ELOOP) {
 		err = fmt.Errorf("%w; remove the link, or give another path", leadsBack(path))
 	}
 	if err != nil {
-		return Info{}, err
+		return Info{}, unread(err)
 	}
 	return infoOf(path, info), nil
 }
@@ -158,7 +166,7 @@ func (local) Open(ctx context.Context, path string) (Reader, error) {
 		err = &fs.PathError{Op: "open", Path: path, Err: notFolder}
 	}
 	if err != nil {
-		return nil, err
+		return nil, unread(err)
 	}
 	return localFile{ctx, f}, nil
 }
@@ -173,7 +181,8 @@ func (f localFile) ReadAt(p []byte, offset int64) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return f.file.ReadAt(p, offset)
+	n, err := f.file.ReadAt(p, offset)
+	return n, unread(err)
 }
 
 func (f localFile) Close() error { return f.file.Close() }
@@ -217,7 +226,7 @@ func (local) Create(ctx context.Context, path string, cond If, write func(io.Wri
 func fill(ctx context.Context, path, root string, write func(io.Writer) error) (info Info, taken bool, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("writing %s: %w", path, err)
+			err = unwritten(path, err)
 		}
 	}()
 	if err := ctx.Err(); err != nil {
@@ -265,6 +274,31 @@ func fill(ctx context.Context, path, root string, write func(io.Writer) error) (
 	return infoOf(path, made), false, nil
 }
 
+// NotFolder reports whether an error is that of a path where something else than a folder is.
+func NotFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
+
+// Full reports whether an error is that of a full disk, which says what to do.
+func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) }
+
+// unwritten returns the error of writing the file path in words that name no system call.
+func unwritten(path string, err error) error {
+	var failed *fs.PathError
+	var renamed *os.LinkError
+	switch {
+	case errors.As(err, &renamed):
+		err = renamed.Err
+	case errors.As(err, &failed) &&
+		(strings.HasPrefix(path, failed.Path) || strings.HasPrefix(filepath.Base(failed.Path), beingWritten)):
+		err = failed.Err
+	default: // also an error of a file that was read in order to write
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	if Full(err) {
+		err = fmt.Errorf("%w; free some space there, or use another folder", err)
+	}
+	return &fs.PathError{Op: "cannot write", Path: path, Err: err}
+}
+
 // removeOwn removes the file path if it is the file made. Another writer may put its own file there at any moment, so
 // removeOwn first renames the file, and gives the name back if the file turns out to be another's.
 func removeOwn(path string, made fs.FileInfo) {
@@ -293,7 +327,7 @@ func place(
 ) (info Info, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("writing %s: %w", path, err)
+			err = unwritten(path, err)
 		}
 	}()
 	if err := ctx.Err(); err != nil {
@@ -535,7 +569,7 @@ func Resolve(path string) (string, error) {
 			return filepath.Join(real, rest), nil
 		}
 		if errors.Is(err, syscall.ENOTDIR) {
-			return "", pathError{&fs.PathError{Op: "resolve", Path: path, Err: syscall.ENOTDIR}} // the error names none
+			return "", pathError{fmt.Errorf("%s is %w", path, notFolder)} // the error names no path
 		}
 		if errors.Is(err, syscall.ENAMETOOLONG) {
 			return "", pathError{err}
@@ -544,7 +578,7 @@ func Resolve(path string) (string, error) {
 			return "", leadsBack(given)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
+			return "", unread(err)
 		}
 		if target, err := os.Readlink(path); err == nil {
 			return "", placeError{

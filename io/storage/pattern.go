@@ -160,8 +160,8 @@ func scan(s string) (in syntax, err error) {
 			}
 			last := len(open) - 1
 			in.pairs = append(in.pairs, [2]int{open[last], i})
-			if inside := s[open[last] : i+1]; strings.Contains(inside, "/") {
-				return in, badPattern(inside + ": braces cannot contain a slash; use two patterns")
+			if strings.Contains(s[open[last]:i+1], "/") {
+				return in, badPattern("braces cannot contain a slash; use two patterns")
 			}
 			open = open[:last]
 		}

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -243,8 +244,26 @@ func Retried(err error) {
 	}
 	last, now := dialed.Load(), time.Now().UnixNano()
 	if now-last >= int64(30*time.Second) && dialed.CompareAndSwap(last, now) {
-		slog.Warn(fmt.Sprintf("cannot reach a store: %v; trying again", failed))
+		slog.Warn(fmt.Sprintf("cannot reach a store: %s; trying again", Plain(failed)))
 	}
+}
+
+// Plain returns the text of a request's error in words that name no system call.
+func Plain(err error) string {
+	var unknown *net.DNSError
+	var broken *net.OpError
+	var system *os.SyscallError
+	switch {
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		return "no host is called " + unknown.Name
+	case errors.As(err, &system) && errors.As(err, &broken) && broken.Addr != nil:
+		return fmt.Sprintf("%s: %v", broken.Addr, system.Err)
+	case errors.As(err, &broken) && broken.Op == "dial" && broken.Timeout() && broken.Addr != nil:
+		return fmt.Sprintf("%s does not answer", broken.Addr)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "the store closed the connection too early"
+	}
+	return err.Error()
 }
 
 // dialed is when the log last named a store that accepts no connection, in Unix nanoseconds.

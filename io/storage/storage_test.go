@@ -148,7 +148,7 @@ func TestListErrors(t *testing.T) {
 		"missing/*.jsonl": "pattern missing/*.jsonl",
 		"in/_*":           "pattern in/_*",
 		"in/[":            "pattern in/[: unmatched [",
-		"file/x":          "not a directory",
+		"file/x":          "not a folder",
 		"gs://bucket/*":   "gs://bucket/*: paths that begin with gs:// are not supported; use a local path",
 		"s3://bucket/key": "paths that begin with s3://",
 	} {

@@ -56,7 +56,7 @@ func Parse(all []string) (rules []Rule, err error) {
 	for _, text := range all {
 		at := strings.LastIndexByte(text, '=') // names may contain =
 		if at <= 0 {
-			return nil, fmt.Errorf("%s: name a column and its rule, as in language=equal", text)
+			return nil, fmt.Errorf("%q has no rule; name a column and its rule, as in language=equal", text)
 		}
 		r := Rule{Column: text[:at]}
 		if valid := r.parse(text[at+1:]); valid != "" {

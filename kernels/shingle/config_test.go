@@ -41,7 +41,7 @@ func TestParseErrors(t *testing.T) {
 		"word:5:it":    `"5:it" is not`,
 		"stopword":     `"" is not a whole number`,
 		"stopword:3:":  `no stop words for language ""`,
-		"stopword:3:x": `no stop words for language "x"; use one of da`,
+		"stopword:3:x": `no stop words for language "x"; use da`,
 		"stopword:0":   `"0" is not a whole number`,
 		"item:1":       `each item is one shingle`,
 	} {

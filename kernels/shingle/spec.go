@@ -2,6 +2,7 @@ package shingle
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -32,7 +33,7 @@ type Spec struct {
 func (s Spec) Normalized(list string) (Spec, error) {
 	var text, words []string
 	for item := range strings.SplitSeq(list, ",") {
-		if strings.Contains(item, ":") {
+		if name, _, _ := strings.Cut(strings.TrimSpace(item), ":"); wordstep.Takes(name) {
 			words = append(words, item)
 		} else {
 			text = append(text, item)
@@ -48,7 +49,9 @@ func (s Spec) Normalized(list string) (Spec, error) {
 	if text == nil {
 		text = []string{"default"}
 	}
-	s.Normalize, err = textnorm.Parse(strings.Join(text, ","))
+	if s.Normalize, err = textnorm.Parse(strings.Join(text, ",")); errors.As(err, new(*textnorm.UnknownStepError)) {
+		err = fmt.Errorf("%w, no-stop-words:LANGUAGE and stem:LANGUAGE", err)
+	}
 	return s, err
 }
 

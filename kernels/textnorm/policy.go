@@ -68,8 +68,7 @@ func Parse(s string) (Policy, error) {
 	for name := range strings.SplitSeq(s, ",") {
 		found, ok := lookup(strings.TrimSpace(name))
 		if !ok {
-			return Policy{}, fmt.Errorf("unknown step %q; use none alone, or a comma-separated list of %s", name,
-				strings.Join(Steps(), ", "))
+			return Policy{}, &UnknownStepError{name}
 		}
 		steps |= found
 	}
@@ -97,6 +96,14 @@ func Parse(s string) (Policy, error) {
 		steps &^= punctuation | digitsZero
 	}
 	return Policy{steps}, nil
+}
+
+// UnknownStepError says that no step has this name.
+type UnknownStepError struct{ Name string }
+
+func (e *UnknownStepError) Error() string {
+	return fmt.Sprintf("unknown step %q; use none alone, or a comma-separated list of %s", e.Name,
+		strings.Join(Steps(), ", "))
 }
 
 func lookup(name string) (step, bool) {

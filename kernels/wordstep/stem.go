@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/danish"
@@ -41,8 +40,7 @@ type Stemmer struct {
 func NewStemmer(language string) (*Stemmer, error) {
 	algorithm, ok := algorithms[language]
 	if !ok {
-		return nil, fmt.Errorf("no stemmer for language %q; use one of %s", language,
-			strings.Join(slices.Sorted(maps.Keys(algorithms)), ", "))
+		return nil, fmt.Errorf("no stemmer for language %q; use %s", language, or(slices.Sorted(maps.Keys(algorithms))))
 	}
 	return &Stemmer{algorithm: algorithm, env: snowballstem.NewEnv(""), stems: map[string]string{}}, nil
 }

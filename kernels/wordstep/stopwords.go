@@ -14,9 +14,15 @@ var lists embed.FS
 func StopWords(language string) ([]string, error) {
 	list, err := lists.ReadFile("lists/" + language + ".txt")
 	if err != nil {
-		return nil, fmt.Errorf("no stop words for language %q; use one of %s", language, strings.Join(languages(), ", "))
+		return nil, fmt.Errorf("no stop words for language %q; use %s", language, or(languages()))
 	}
 	return strings.Fields(string(list)), nil
+}
+
+// or joins words: "a, b or c".
+func or(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // languages returns the codes of the languages that have lists.

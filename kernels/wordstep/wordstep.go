@@ -25,6 +25,9 @@ const (
 	stemName = "stem"
 )
 
+// Takes reports whether a step of this name takes a language.
+func Takes(name string) bool { return name == stopName || name == stemName }
+
 // Parse parses "none", or a comma-separated list of no-stop-words:LANGUAGE and stem:LANGUAGE, each at most once,
 // with ISO 639-1 codes.
 func Parse(s string) (steps Steps, err error) {
@@ -32,17 +35,19 @@ func Parse(s string) (steps Steps, err error) {
 		return Steps{}, nil
 	}
 	for item := range strings.SplitSeq(s, ",") {
-		name, language, _ := strings.Cut(strings.TrimSpace(item), ":")
+		name, language, named := strings.Cut(strings.TrimSpace(item), ":")
 		set := &steps.Stop
-		switch name {
-		case stopName:
-			_, err = StopWords(language)
-		case stemName:
-			set = &steps.Stem
-			_, err = NewStemmer(language)
-		default:
+		switch {
+		case !Takes(name):
 			err = fmt.Errorf("unknown step %q; use none alone, or a comma-separated list of %s:LANGUAGE and %s:LANGUAGE",
 				name, stopName, stemName)
+		case !named:
+			err = fmt.Errorf("%s needs a language, as in %s:en", name, name)
+		case name == stopName:
+			_, err = StopWords(language)
+		default:
+			set = &steps.Stem
+			_, err = NewStemmer(language)
 		}
 		if err == nil && *set != "" {
 			err = fmt.Errorf("%s is named twice; name it once", name)

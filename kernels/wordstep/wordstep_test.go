@@ -34,8 +34,8 @@ func TestParseErrors(t *testing.T) {
 		"":                  `unknown step ""`,
 		"stems:en":          `unknown step "stems"; use none alone, or a comma-separated list`,
 		"none,stem:en":      `unknown step "none"`,
-		"stem":              `no stemmer for language ""`,
-		"stem:xx":           `use one of da, de, en`,
+		"stem":              `stem needs a language, as in stem:en`,
+		"stem:xx":           `use da, de, en`,
 		"no-stop-words:xx":  `no stop words for language "xx"`,
 		"stem:en,stem:de":   "stem is named twice",
 		"stem:en,stem:en":   "stem is named twice",
@@ -50,7 +50,7 @@ func TestParseErrors(t *testing.T) {
 // Every language of stop words has a stemmer, so that one flag serves both.
 func TestLanguages(t *testing.T) {
 	_, err := StopWords("none such")
-	_, list, _ := strings.Cut(err.Error(), "one of ")
+	_, list, _ := strings.Cut(strings.Replace(err.Error(), " or ", ", ", 1), "use ")
 	for _, language := range strings.Split(list, ", ") {
 		if _, err := Parse("no-stop-words:" + language + ",stem:" + language); err != nil {
 			t.Error(err)

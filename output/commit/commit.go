@@ -166,6 +166,9 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 	lock, former, err := storage.Acquire(ctx, storage.Join(o.Dir, output.LockFile), o.Run, o.Lock)
 	if err != nil {
 		removeEmpty(c.made)
+		if failed := (*fs.PathError)(nil); errors.As(err, &failed) && !storage.Full(err) {
+			err = fmt.Errorf("%w; choose another --output", err)
+		}
 		return nil, cmp.Or(refused, err)
 	}
 	c.lock = lock

@@ -113,7 +113,7 @@ func Is(ctx context.Context, dir string) (bool, error) {
 
 // noIndex returns the error for a folder without an index.
 func noIndex(ctx context.Context, dir string) error {
-	const next = "create one with neardup index create"
+	const next = "create an index with neardup index create"
 	if err := output.CheckFolder(ctx, dir, next); err != nil {
 		return err
 	}
@@ -142,7 +142,9 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 	}
 	x.version = info.Version
 	path := x.generationFile(now.Generation)
-	if data, err = storage.ReadFile(ctx, path); err != nil {
+	if data, err = storage.ReadFile(ctx, path); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is missing; restore it", path)
+	} else if err != nil {
 		return nil, err
 	}
 	if output.Sum(data) != now.SHA256 {
@@ -239,6 +241,9 @@ func (x *Index) Has(batch string) (Added, bool) {
 // made there.
 func Vacant(ctx context.Context, dir string) error {
 	names, err := storage.NamesIn(ctx, dir)
+	if info, other := storage.Stat(ctx, dir); other == nil && info.Type.IsRegular() && storage.IsLocal(dir) {
+		return &output.StatusError{Exit: 3, Reason: dir + " is not a folder; use another folder"}
+	}
 	if err != nil {
 		return err
 	}

@@ -735,6 +735,9 @@ func (r *Job) deduplicated(ctx context.Context, method Method) (*found, error) {
 		return nil, err
 	}
 	ran, err := task.Run(ctx, r.launch)
+	if nothing := (*dedup.NothingComparedError)(nil); errors.As(err, &nothing) && nothing.Records == 0 {
+		err = &job.NothingReadError{Reason: "the input contains no records; use a different input"} // not --allow-empty
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func (r *run) countReferences(facts []blocks.Fact) {
 		r.warn("--against: %s", records.OfAll(n.Unreadable, n.Records, "record", "unreadable"))
 	}
 	if n.NoColumn > 0 {
-		r.warn("--against: documents not compared, because they have none of the text columns: %d of %d; name their column with --against-text", n.NoColumn, n.Records-n.Unreadable)
+		r.warn("--against: %s, for lack of a text column; name the column with --against-text", records.OfAll(n.NoColumn, n.Records-n.Unreadable, "document", "not compared"))
 	}
 }
 

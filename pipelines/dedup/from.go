@@ -54,14 +54,14 @@ func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
 			changed[name] = value
 		case same(value, was[name].Interface()):
 		case name == "input":
-			refused = append(refused, "another input")
+			refused = append(refused, "the input")
 		default:
 			refused = append(refused, "--"+strings.ReplaceAll(name, "_", "-"))
 		}
 	}
 	if len(refused) > 0 {
-		return nil, job.Usage("--from %s: %s would change which documents are compared, or how; run dedup on the input instead",
-			c.From, strings.Join(refused, ", "))
+		return nil, job.Usage("--from %s: cannot change %s; run dedup on the input instead",
+			c.From, records.Or(refused...))
 	}
 	spec, err := replaced(f.Run.Parameters, changed)
 	if err != nil {
@@ -117,12 +117,14 @@ func (c *Config) checkFrom(f *output.Finished) error {
 		return refuse("it was made with --against, and its tables have only the references similar to a document of the input")
 	case was.Compare == job.Containment:
 		return refuse("its tables do not say which of two documents is larger")
+	case c.Threshold < was.Threshold && was.Method == job.Exact:
+		return refuse("it has only copies, because it was made with --method exact")
 	case c.Threshold < was.Threshold:
-		return job.Usage("--from %s: it has only pairs with a similarity of at least %v; use --threshold %[2]v or more, or run dedup on the input", c.From, was.Threshold)
+		return job.Usage("--from %s: it has only pairs with a similarity of at least %v; use --threshold %[2]v or more, or run dedup on the input instead", c.From, was.Threshold)
 	case len(lacking) > 0:
 		return refuse("it lacks %s", strings.Join(lacking, " and "))
 	case n.PairsPartial > 0:
-		return refuse("it may list only some pairs of large families of documents, which exceed --pair-budget")
+		return refuse("it may list only some pairs of groups that exceed --pair-budget")
 	case slices.Contains(was.Inputs, "-"):
 		return refuse("it was made from standard input, which cannot be read again")
 	case slices.Contains(c.Write, string(output.Documents)):
@@ -153,12 +155,15 @@ func (c *Config) checkTables(ctx context.Context, f *output.Finished) error {
 // checkInput returns an error if the input is not what the run that wrote r.from read.
 func (r *run) checkInput(ctx context.Context) error {
 	was := r.from.Run.Input
-	if err := sameInput(was, r.plan.Input()); err != nil || !r.asked.Writes(output.Corpus) {
-		return err
+	if err := sameInput(was, r.plan.Input()); err != nil {
+		return job.Usage("--from %s: %w", r.config.From, err)
+	}
+	if !r.asked.Writes(output.Corpus) {
+		return nil
 	}
 	versions, err := r.versions(ctx)
 	if err == nil && versions != was.Versions {
-		err = job.Usage("--from %s: input files have changed since; run dedup on the input, or leave corpus out of --write", r.config.From)
+		err = job.Usage("--from %s: the input has changed since the run; run dedup on the input instead, or leave corpus out of --write", r.config.From)
 	}
 	return err
 }

@@ -148,6 +148,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 	}
 	whole := run(t, ask(t, input, "--threshold=.6"))
 	crowd := run(t, ask(t, input, "--threshold=.2", "--pair-budget=1", "--method=complete"))
+	copies := finished(t, input, "--method=exact", "--threshold=.6")
 	lean := finished(t, input, "--write=pairs,removed,corpus")
 	beside := finished(t, input, "--against=../../testdata/tldr/linux.jsonl")
 	for _, c := range []struct {
@@ -155,16 +156,17 @@ func TestDecideAgainRefuses(t *testing.T) {
 		flags, want string
 	}{
 		{whole, "--threshold=.5", "it has only pairs with a similarity of at least 0.6"},
-		{whole, "--shingle=char:9 --seed=2 --threshold=.7", "--seed, --shingle would change which documents are compared"},
-		{whole, "../../testdata/tldr", ": another input would change"},
+		{whole, "--shingle=char:9 --seed=2 --threshold=.7", "cannot change --seed or --shingle; run dedup on the input instead"},
+		{whole, "../../testdata/tldr", ": cannot change the input; run dedup"},
 		{whole, "--keep=longest", "--keep longest ranks documents by"},
 		{whole, "--keep=foo", "--keep foo: must be first"},
 		{whole, "--max-removed=10%", "--max-removed 10%"},
 		{whole, "--dry-run", "run dedup without --dry-run"},
 		{whole, "--resume=always", "drop --resume always"},
-		{crowd, "--threshold=.7", "it may list only some pairs of large families of documents"},
+		{crowd, "--threshold=.7", "it may list only some pairs of groups that exceed --pair-budget"},
 		{beside, "--threshold=.9", "made with --against"},
 		{lean, "--threshold=.9", "it lacks the table clusters"},
+		{copies, "--threshold=.5", "it has only copies"},
 	} {
 		_, err := decidedAgain(t, c.from, strings.Fields(c.flags)...)
 		if job.Status(err) != 2 || !strings.Contains(err.Error(), c.want) {

@@ -98,9 +98,9 @@ func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 	case found != nil:
 		return found, c.follow(found)
 	case c.Append && len(c.Against) > 0:
-		return nil, job.Usage("--append: %s is not an index; create one in a new folder with neardup index create", c.Against[0])
+		return nil, job.Usage("--append: %s is not an index; create an index in a new folder with neardup index create", c.Against[0])
 	case c.Append:
-		return nil, job.Usage("--append needs --against INDEX; create one with neardup index create")
+		return nil, job.Usage("--append needs --against INDEX; create an index with neardup index create")
 	default:
 		return nil, nil
 	}
@@ -117,7 +117,7 @@ func (c *Config) follow(x *index.Index) error {
 	}
 	asked, given, defaults := records.Fields(own.Spec), records.Fields(c.Spec), records.Fields(records.Default())
 	changed := map[string]any{}
-	var differ []string
+	var differ, flags []string
 	for _, name := range shared() {
 		value, ok := x.Asked[name]
 		if !ok {
@@ -131,15 +131,13 @@ func (c *Config) follow(x *index.Index) error {
 		if string(mine) == string(value) || !slices.Contains(c.Given, name) && same(given[name].Interface(), defaults[name].Interface()) {
 			continue
 		}
-		differ = append(differ, fmt.Sprintf("--%s %s (this run: %s)", strings.ReplaceAll(name, "_", "-"), value, mine))
+		flag := "--" + strings.ReplaceAll(name, "_", "-")
+		flags = append(flags, flag)
+		differ = append(differ, fmt.Sprintf("%s %s (this run: %s)", flag, value, mine))
 	}
 	if len(differ) > 0 {
-		flags := "these flags"
-		if len(differ) == 1 {
-			flags = "this flag"
-		}
 		return job.Usage("--against %s: the index was made with %s; drop %s, or create another index",
-			x.Dir, strings.Join(differ, ", "), flags)
+			x.Dir, strings.Join(differ, ", "), strings.Join(flags, " and "))
 	}
 	spec, err := replaced(c.Spec, changed)
 	if err != nil {

@@ -95,7 +95,7 @@ func Page(ctx context.Context, p Paging) error {
 			return &job.UsageError{Reason: err}
 		}
 		if _, err := store.Stat(ctx, p.File); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, &job.OutputExistsError{Reason: p.File + " already exists; choose another --output, or add --overwrite"})
+			return errors.Join(err, &job.OutputExistsError{Reason: p.File + " already exists; use --overwrite to replace it, or choose another --output"})
 		}
 	}
 	for {

@@ -313,9 +313,12 @@ func (r *run) makePlan(ctx context.Context) error {
 	switch {
 	case r.from != nil:
 		plan, err = job.Follow(ctx, request, &r.from.Run)
-		if errors.As(err, new(*job.UsageError)) && slices.ContainsFunc(r.asked.Inputs, isRelative) {
-			err = job.Usage("--from %s: %w; its run named its input relative to the folder it was started in: start this run there",
-				r.config.From, err)
+		if job.Status(err) == 2 {
+			where := ""
+			if slices.ContainsFunc(r.asked.Inputs, isRelative) {
+				where = "; its run named its input relative to the folder it was started in: start this run there"
+			}
+			err = job.Usage("--from %s: cannot read its input again: %w%s", r.config.From, err, where)
 		}
 	case r.commit != nil: // not a dry run
 		request.Reread = true
@@ -347,6 +350,11 @@ func (r *run) makePlan(ctx context.Context) error {
 	if err := job.CheckInputNotInOutput(plan.Listing.Inputs.Paths(), r.output, r.temp); err != nil && r.config.Output != "" {
 		return err
 	}
+	if r.asked.Writes(output.Corpus) {
+		if err := job.CheckCorpusNames(plan.Listing.Inputs.Inputs, r.output); err != nil {
+			return err
+		}
+	}
 	r.record.Input, r.record.References, r.record.Chosen = plan.Input(), plan.References(), plan.Chosen()
 	r.record.Chosen.JoinBytes = r.plan.joinBytes()
 	r.record.Warnings = append(r.record.Warnings, plan.Warnings()...)
@@ -371,10 +379,10 @@ func (r *run) makePlan(ctx context.Context) error {
 		r.warn("the run would be refused: %v", err)
 	}
 	for _, glob := range plan.Idle {
-		r.warn("--keep %s: %s matches no input file; patterns are matched against paths relative to %s", strings.Join(r.config.Keep, ", --keep "), glob, plan.Listing.Inputs.Root)
+		r.warn("--keep %s: %s matches no input file; patterns apply to paths relative to %s", strings.Join(r.config.Keep, ", --keep "), glob, plan.Listing.Inputs.Root)
 	}
 	for _, glob := range plan.Unprotecting {
-		r.warn("--protect %s matches no input file; patterns are matched against paths relative to %s", glob, plan.Listing.Inputs.Root)
+		r.warn("--protect %s matches no input file; patterns apply to paths relative to %s", glob, plan.Listing.Inputs.Root)
 	}
 	return nil
 }

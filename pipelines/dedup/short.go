@@ -231,7 +231,7 @@ func (p *Plan) warnOfShort(all []records.Short) (warnings []string) {
 	}
 	for _, s := range all[:min(len(all), mostShort)] {
 		text := fmt.Sprintf("%s: documents are too short for --threshold %v: ", s.Source, p.Threshold.Float())
-		if s.Word > 0 {
+		if s.Word > s.Equal {
 			word := "word"
 			if s.Characters {
 				word = "character"

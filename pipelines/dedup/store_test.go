@@ -25,6 +25,27 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
+// An object whose name no file of a disk can have is refused before anything is written.
+func TestLongNameInAStore(t *testing.T) {
+	storage.Register("objects://", &storagetest.Memory{})
+	object := "objects://lake/in/" + strings.Repeat("x", 300) + ".jsonl"
+	_, err := storage.WriteFile(t.Context(), object, func(w io.Writer) error {
+		_, err := io.WriteString(w, `{"text":"a"}`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := ask(t, object)
+	if _, err := runJob(t.Context(), config, launch(config)); job.Status(err) != 2 || !strings.Contains(err.Error(), object+": corpus/ on a disk cannot have") {
+		t.Error(err)
+	}
+	config.Write = []string{string(output.Pairs)}
+	if _, err := runJob(t.Context(), config, launch(config)); err != nil {
+		t.Error(err)
+	}
+}
+
 // The same input in a store without folders and rename gives the same bytes there, with the temporary files on a disk
 // or in the store, and nothing else is left.
 func TestSameBytesOnAnObjectStore(t *testing.T) {

@@ -108,6 +108,7 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 		block     int32
 		last      = -1
 		columnErr error
+		read      int // documents with listed columns
 		keys      []uint64
 	)
 	begun, cpu := time.Now(), cpuSeconds()
@@ -159,7 +160,10 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 		}
 		counted.add(d.Text)
 		s.encodings[encodingOf(d)]++
-		if len(s.documents) <= typedRecords && columnErr == nil {
+		if p.Request.Index != nil && p.Listing.Inputs.IsReference(d.Key) {
+			return // users know nothing of an index's columns
+		}
+		if read++; read <= typedRecords && columnErr == nil {
 			columnErr = s.addColumns(ctx, typed, d)
 		}
 	})

@@ -66,7 +66,7 @@ func (p *Plan) referenceWarnings() (warnings []string) {
 		warn("--against also names %s of %s, which neardup reads only as input", records.Count(int64(n)), records.Plural(p.Input().Files, "input file"))
 	}
 	for _, path := range p.Listing.Idle {
-		warn("--against %s: there is no file in it to compare with", path)
+		warn("--against %s: found no documents to compare with", path)
 	}
 	return append(warnings, p.referencesMissing...)
 }

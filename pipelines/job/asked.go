@@ -85,7 +85,7 @@ func (a *Asked) parse(given []string) (err error) {
 		}
 		for _, word := range words {
 			if !slices.Contains(choices[field], word) && (several || word != defaults[field].String() || slices.Contains(given, field)) {
-				reason := fmt.Errorf("%q is unknown; use one of %s", word, Listed(choices[field]...))
+				reason := fmt.Errorf("%q is unknown; use %s", word, records.Or(choices[field]...))
 				if field == "format" {
 					reason = source.CheckFormat(word)
 				}

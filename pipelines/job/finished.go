@@ -3,16 +3,16 @@ package job
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/output/index"
+	"github.com/neardup/neardup/records"
 )
 
 // OpenOutput opens a finished output of one of the commands. The error is a *UsageError for an index, and for an output
 // of another command.
 func OpenOutput(ctx context.Context, dir string, commands ...string) (*output.Finished, error) {
-	of := strings.Join(commands, " or ")
+	of := records.Or(commands...)
 	f, err := output.Open(ctx, dir)
 	if err != nil {
 		if is, failed := index.Is(ctx, dir); failed == nil && is {

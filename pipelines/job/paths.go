@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
 )
@@ -157,8 +158,29 @@ func CheckInputNotInOutput(paths iter.Seq[string], output, temp string) error {
 			return err
 		}
 		_, inOutput := storage.Rel(output, path)
+		if path == output {
+			return Usage("the output %s is an input file; choose another --output", file)
+		}
 		if _, inTemp := storage.Rel(temp, file); inOutput && !inTemp {
 			return Usage("the input %s is inside the output %s, which would be replaced; choose another --output", file, output)
+		}
+	}
+	return nil
+}
+
+// CheckCorpusNames returns a *UsageError for an input file, such as an object of a store, with a name that no file of a
+// corpus on a disk can have.
+func CheckCorpusNames(in *blocks.Inputs, output string) error {
+	const longest = 255 // bytes, on all usual file systems
+	if !storage.IsLocal(output) {
+		return nil
+	}
+	for i := range in.Pieces.Len() {
+		for name := range strings.SplitSeq(in.PieceName(i), "/") {
+			if len(name) > longest {
+				return Usage("%s: corpus/ on a disk cannot have a file of this name, which has more than %d bytes; rename the input file, or use an --output in a store",
+					in.File(in.Pieces.At(i).File).Path, longest)
+			}
 		}
 	}
 	return nil
@@ -177,7 +199,9 @@ func noTemp(parent string, err error) error {
 	switch {
 	case failed:
 		return fmt.Errorf("%s: %w; %s", where, err, next)
-	case errors.Is(err, fs.ErrNotExist):
+	case storage.NotFolder(err):
+		return Usage("%s: not a folder; %s", where, next)
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid):
 		return Usage("%s: no such folder; create it, or %s", where, next)
 	default:
 		return Usage("%s: %w; %s", where, err, next)

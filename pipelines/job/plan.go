@@ -397,9 +397,12 @@ func (p *Plan) checkSample(sampled, references source.Sampled) (err error) {
 	if strings.HasPrefix(sampled.Encoding, "utf-16") {
 		others = "decodes every file; exclude files in other encodings with --exclude"
 	}
-	return Usage("%s, and %s is most likely %s: read it with --encoding %s, or use --invalid-utf8 keep --shingle char:9 to compare its bytes; "+
-		"such texts are in %d of %s, and --encoding %[4]s %[7]s",
-		records.OfAll(sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, "sampled text", "not UTF-8"), sampled.Wrong, sampled.Encoding, sampled.Encoding, sampled.WrongFiles, records.Plural(sampled.Files, "sampled file"), others)
+	text := fmt.Sprintf("%s, and %s is most likely %s: read it with --encoding %[3]s, or use --invalid-utf8 keep --shingle char:9 to compare its bytes",
+		records.OfAll(sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, "sampled text", "not UTF-8"), sampled.Wrong, sampled.Encoding)
+	if sampled.Files > 1 {
+		text += fmt.Sprintf("; such texts are in %d of %s, and --encoding %s %s", sampled.WrongFiles, records.Plural(sampled.Files, "sampled file"), sampled.Encoding, others)
+	}
+	return Usage("%s", text)
 }
 
 // limited returns how many of the documents, including references, are read with --limit.
@@ -581,7 +584,7 @@ func nameOne(columns []string) string {
 	if len(columns) == 0 {
 		return "name another"
 	}
-	return "name one of these"
+	return "name one of them"
 }
 
 // notFound says that no record of the sample has the columns that flags name, and lists the columns of the first.

@@ -79,14 +79,14 @@ func TestMissingColumns(t *testing.T) {
 		content, text  string
 		usage, warning string
 	}{
-		{`{"id":1,"body":"a"}`, "text", `--text text: no sampled record has this column; the first record has "id", "body"; name one of these`, ""},
+		{`{"id":1,"body":"a"}`, "text", `--text text: no sampled record has this column; the first record has "id", "body"; name one of them`, ""},
 		{`{"id":1,"body":"a"}`, "bdoy", `"id", "body"; did you mean "body"?`, ""},
 		{`{"id":1,"CONTENT":"a"}`, "content", `"id", "CONTENT"; did you mean "CONTENT"?`, ""},
-		{`{"id":1,"message":{"body":"a"}}`, "content", `the first record has "id", "message.body"; name one of these`, ""},
+		{`{"id":1,"message":{"body":"a"}}`, "content", `the first record has "id", "message.body"; name one of them`, ""},
 		{`{"id":1,"message":{"body":"a"}}`, "body", `"id", "message.body"; did you mean "message.body"?`, ""},
-		{`{"id":1,"body":"a"}`, "text title", `--text text, --text title: no sampled record has this column; the first record has "id", "body"; name one of these`, ""},
+		{`{"id":1,"body":"a"}`, "text title", `--text text, --text title: no sampled record has this column; the first record has "id", "body"; name one of them`, ""},
 		{`{"id":1,"body":"a"}`, "title body", "", `--text title: no sampled record has this column; the first record has "id", "body"; texts are compared without it`},
-		{"{" + wide.String()[1:] + "}", "text", `"c18", "c19" and 5 more; name one of these`, ""},
+		{"{" + wide.String()[1:] + "}", "text", `"c18", "c19" and 5 more; name one of them`, ""},
 		{`{"text":null}`, "text", "", ""},
 		{"", "text", "", ""},
 	} {
@@ -117,7 +117,7 @@ func TestMissingID(t *testing.T) {
 	const page = "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: x\r\nContent-Length: 1\r\n\r\na\r\n\r\n"
 	for _, tt := range []struct{ name, content, id, want string }{
 		{"in.jsonl", `{"docid":1,"text":"a"}`, "doc_id", `--id doc_id: no sampled record has this column; the first record has "docid", "text"; did you mean "docid"?`},
-		{"in.jsonl", `{"docid":1,"text":"a"}`, "url", `--id url: no sampled record has this column; the first record has "docid", "text"; name one of these, or drop --id`},
+		{"in.jsonl", `{"docid":1,"text":"a"}`, "url", `--id url: no sampled record has this column; the first record has "docid", "text"; name one of them, or drop --id`},
 		{"in.json", `[{"docid":1,"text":"a"}]`, "doc_id", `did you mean "docid"?`},
 		{"in.sgm", `<REUTERS TOPICS="NO" NEWID="7"><TEXT><BODY>a</BODY></TEXT></REUTERS>`, "NEWIT", `"TOPICS", "NEWID"; did you mean "NEWID"?`},
 		{"in.warc", page, "WARC-Target-URL", `"WARC-Type", "WARC-Target-URI", "Content-Length"; did you mean "WARC-Target-URI"?`},

@@ -142,7 +142,7 @@ func Exceeded(ctx context.Context, temp string) *sink.ReadTotals {
 // NothingReadError ends a run that could not read a single record.
 type NothingReadError struct{ Reason string }
 
-func (e *NothingReadError) Error() string { return e.Reason + " use a different input" }
+func (e *NothingReadError) Error() string { return e.Reason }
 
 // Status returns the exit status.
 func (*NothingReadError) Status() int { return 4 }
@@ -162,11 +162,11 @@ func (p *Plan) Unreadable(ctx context.Context, temp string) (string, error) {
 	}
 	switch {
 	case sum.Records == 0:
-		return "", &NothingReadError{"the input contains no records;"}
+		return "", &NothingReadError{"the input contains no records; use a different input"}
 	case sum.Unreadable == 0:
 		return "", nil
 	case sum.Unreadable == sum.Records:
-		return "", &NothingReadError{sum.String() + "; fix the input, or"}
+		return "", &NothingReadError{sum.String() + "; fix the input, or use a different one"}
 	}
 	return sum.String(), nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/simhash"
@@ -53,7 +54,7 @@ var rules = []rule{
 	{field: "keep", named: true, idle: largerStays("--keep")},
 	{field: "protect", idle: largerStays("--protect")},
 	{field: "cluster", idle: largerStays("--cluster")},
-	{field: "compare", idle: measured(SimHash, Jaccard, "--method simhash supports only cosine and overlap; use one of these, or --method minhash")},
+	{field: "compare", idle: measured(SimHash, Jaccard, "--method simhash supports only cosine and overlap; use --compare cosine or overlap, or --method minhash")},
 	{field: "against_text", idle: ofFields},
 	{field: "shingle", idle: ofFields},
 	{field: "normalize", idle: ofFields},
@@ -218,10 +219,12 @@ func (a *Asked) check() error {
 		return Usage("--recall 1: bands cannot guarantee that every near pair is found; use a recall below 1, such as 0.9999, or --method complete, which finds all near pairs")
 	case (a.Bands == 0) != (a.Rows == 0):
 		return Usage("--bands and --rows go together, each at least 1; use both, or only --recall")
+	case a.Bands < 0 || a.Rows < 0 || a.Rows > 0 && a.Bands > lsh.MaxSignature/a.Rows:
+		return Usage("--bands %d --rows %d: both must be at least 1, and their product must be at most %d", a.Bands, a.Rows, lsh.MaxSignature)
 	case len(a.Keep) == 0:
 		return Usage("no policy; add --keep, such as --keep first")
 	case len(a.Write) == 0:
-		return Usage("nothing to write; add --write with any of %s", Listed(output.Parts()...))
+		return Usage("nothing to write; add --write with %s", records.Or(output.Parts()...))
 	case a.Pieces < 0 || a.Pieces > a.Bits && a.Bits > 0:
 		return Usage("--pieces %d: must be between 1 and the number of bits, %d", a.Pieces, a.Bits)
 	case a.Compare == Cosine && a.Vectors == Sign && a.Pieces == 0 && a.Method == SimHash && a.AskedRecall:

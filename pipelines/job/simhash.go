@@ -77,7 +77,7 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 		c.Bits, records.Plural(c.Count, "piece"), rounded(c.BackgroundEdges))
 	switch {
 	case asked && c.Percolates:
-		return Usage("--recall %v: %s; use more --bits, a higher --threshold, or --method complete --compare %s, which finds every pair", r.Recall, meet, r.Measure)
+		return Usage("--recall %v: %s, which is too many; use more --bits, a higher --threshold, or --method complete --compare %s, which finds every pair", r.Recall, meet, r.Measure)
 	case r.Pieces == 0 && !asked && c.Percolates:
 		p.Complete = true
 		p.Choice = lsh.Choice{ExpectedRecall: 1, Percolates: true,

@@ -213,6 +213,11 @@ func (r *Job) makePlan(ctx context.Context, temp string) (err error) {
 	if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, temp); err != nil {
 		return err
 	}
+	if r.writes() {
+		if err := job.CheckCorpusNames(r.plan.Listing.Inputs.Inputs, r.config.Output); err != nil {
+			return err
+		}
+	}
 	if r.cuts() {
 		if err := source.CheckEdits(ctx, r.plan.Listing.Inputs, r.plan.Reading()); err != nil {
 			return job.Usage("--cut %s: %w, or drop --cut", r.config.Cut, err)
@@ -287,10 +292,13 @@ type tooManyUnreadableError struct{ sink.ReadTotals }
 
 func (e *tooManyUnreadableError) Error() string {
 	if e.Whole > 0 {
-		return fmt.Sprintf("no text column in %s of %s: %s; %s, or raise --max-rejected",
-			records.Count(e.Whole), records.Plural(e.Records, "record"), job.NoColumn(e.NoColumn), job.NameColumn)
+		return fmt.Sprintf("no text column in %s of %s: %s; %s, or add --max-rejected %d", records.Count(e.Whole),
+			records.Plural(e.Records, "record"), job.NoColumn(e.NoColumn), job.NameColumn, e.Unreadable+e.Whole)
 	}
-	return e.String() + "; fix the input, or raise --max-rejected"
+	if e.Unreadable == e.Records { // accepting them would leave nothing
+		return e.String() + "; fix the input, or use a different one"
+	}
+	return fmt.Sprintf("%v; fix the input, or add --max-rejected %d", e.ReadTotals, e.Unreadable)
 }
 
 // Status returns the exit status.
@@ -343,7 +351,11 @@ func (r *Job) account(facts []blocks.Fact) error {
 		found.Documents, items.Dropped = counts[steps.CountContaminated], counts[steps.CountDropped]
 	}
 	if counts[steps.CountDocuments] == 0 && !r.asked.AllowEmpty {
-		return &job.NothingReadError{Reason: "no document contains any words;"}
+		reason := "no document contains any words"
+		if n.Records == 0 {
+			reason = "the input contains no records"
+		}
+		return &job.NothingReadError{Reason: reason + "; use a different input, or add --allow-empty"}
 	}
 	dropped := counts[steps.CountDropped]
 	if r.writes() && n.Corpus+n.Unreadable+dropped != n.Records {

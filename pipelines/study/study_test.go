@@ -360,7 +360,7 @@ func TestUsage(t *testing.T) {
 		"name a shingle size":                  {"--k="},
 		"--k 0: must be between 1 and 1000":    {"--k=0"},
 		"give each value once":                 {"--k=5,5"},
-		"use one of da, de, en":                {"--language=xx"},
+		"use da, de, en":                       {"--language=xx"},
 		"--signatures 2048: must be between":   {"--signatures=2048"},
 		"was not written by neardup":           {"-o", there},
 		"there is no folder to write to":       {"--overwrite"},

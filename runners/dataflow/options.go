@@ -95,7 +95,7 @@ func public(these bool) func(*Options, string) error {
 func text(field func(*Options) *string, of ...string) func(*Options, string) error {
 	return func(o *Options, value string) error {
 		if len(of) > 0 && !slices.Contains(of, value) {
-			return fmt.Errorf("%q is unknown; use one of %s", value, strings.Join(of, ", "))
+			return fmt.Errorf("%q is unknown; use %s or %s", value, strings.Join(of[:len(of)-1], ", "), of[len(of)-1])
 		}
 		*field(o) = value
 		return nil

@@ -127,7 +127,7 @@ func Connect(ctx context.Context, o Options, folders ...string) (*Service, error
 func dial(ctx context.Context, o Options) (*Service, error) {
 	found, err := credentials.DetectDefault(&credentials.DetectOptions{Scopes: []string{df.CloudPlatformScope}})
 	if err != nil {
-		return nil, fmt.Errorf("no credentials for Google Cloud: %w; %s", err, login)
+		return nil, fmt.Errorf("there are no credentials for Google Cloud; %s (%w)", login, err)
 	}
 	hc, err := httptransport.NewClient(&httptransport.Options{Credentials: found, DisableTelemetry: true,
 		Headers: http.Header{"User-Agent": {"neardup"}}})

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"os"
 	"path"
 	"strings"
 	"time"
@@ -109,7 +110,14 @@ func Connect(ctx context.Context, o Options) (*Server, error) {
 func (s *Server) probe(ctx context.Context) error {
 	dialer := net.Dialer{Timeout: acceptPatience}
 	conn, err := dialer.DialContext(ctx, "tcp", s.options.Address)
-	if err != nil {
+	var system *os.SyscallError
+	var unknown *net.DNSError
+	switch { // the errors inside name no system call
+	case errors.As(err, &system):
+		return system.Err
+	case errors.As(err, &unknown):
+		return errors.New(unknown.Err)
+	case err != nil:
 		return err
 	}
 	if err := conn.Close(); err != nil {

@@ -86,6 +86,16 @@ func TestOtherDelimiter(t *testing.T) {
 	}
 }
 
+// TestJSON checks that a message about JSON read as a table proposes the format, and lists no columns.
+func TestJSON(t *testing.T) {
+	for header, format := range map[string]string{"{\"id\": 1, \"body\": \"a\"}\n": "jsonl", "\xEF\xBB\xBF[{\"id\": 1},\n": "json", "[\n": "json"} {
+		_, err := delimited.NewCSV(codec.Fields{Text: []string{"text"}}).WithHeader([]byte(header))
+		if want := `no text column "text"; the file looks like JSON: use --format ` + format; err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", header, err, want)
+		}
+	}
+}
+
 // TestCR checks that a file whose lines end with a lone CR is reported as such, unless the CR is in quotes or part of a
 // CRLF.
 func TestCR(t *testing.T) {

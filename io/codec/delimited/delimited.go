@@ -89,11 +89,27 @@ func (c *table) WithHeader(header []byte) (codec.Codec, error) {
 			return i, err
 		}
 		missing := &codec.NoColumnError{Kind: kind, Name: name, Columns: names}
+		if format := jsonOf(header); format != "" {
+			return none, fmt.Errorf("no %s %q; the file looks like JSON: use --format %s", codec.ColumnOf(kind), name, format)
+		}
 		if flags := c.delimiterOf(header, name); flags != "" {
 			return none, errors.New(missing.Error() + flags) // not a NoColumnError, so that no other column is proposed
 		}
 		return none, missing
 	})
+}
+
+// jsonOf returns the format of a file of JSON that begins with header, or "".
+func jsonOf(header []byte) string {
+	bom, _ := codec.BOM(header, true)
+	text := bytes.TrimSpace(header[bom:])
+	switch {
+	case bytes.HasPrefix(text, []byte(`{"`)):
+		return "jsonl"
+	case bytes.HasPrefix(text, []byte(`[{`)), string(text) == "[":
+		return "json"
+	}
+	return ""
 }
 
 // endsInCR reports whether a CR without LF ends the first line of a file that begins with data.

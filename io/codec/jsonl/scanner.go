@@ -86,7 +86,7 @@ func (s *scanner) object(n *node) error {
 	}
 	for {
 		if s.peek() != '"' {
-			return s.unexpected(`where a key must begin with "`)
+			return s.unexpected("where a key in quotes must begin")
 		}
 		key := value{begin: s.pos + 1}
 		if err := s.str(&key); err != nil {

@@ -29,7 +29,7 @@ func refused(c format.CompressionCodec) error {
 	}
 }
 
-var errSize = errors.New("a page does not unpack to the size that its header says")
+var errDamaged = errors.New("its data is damaged; fetch the file again, or leave it out")
 
 // maxUnpacker bounds the memory of a zstd decoder besides the page, whatever its frames claim.
 const maxUnpacker = 128 << 20
@@ -44,10 +44,15 @@ var unpackers = sync.Pool{New: func() any {
 }}
 
 // unpack returns the size bytes that data unpacks to, in dst if it has the capacity. refused(c) must be nil.
-func unpack(c format.CompressionCodec, dst, data []byte, size int) ([]byte, error) {
+func unpack(c format.CompressionCodec, dst, data []byte, size int) (unpacked []byte, err error) {
+	defer func() {
+		if err != nil {
+			err = errDamaged // whatever the codec calls it
+		}
+	}()
 	if c == format.Uncompressed {
 		if len(data) != size {
-			return nil, errSize
+			return nil, errDamaged
 		}
 		return data, nil
 	}
@@ -55,7 +60,7 @@ func unpack(c format.CompressionCodec, dst, data []byte, size int) ([]byte, erro
 	switch c {
 	case format.Snappy:
 		if n, err := s2.DecodedLen(data); err != nil || n != size {
-			return nil, errors.Join(errSize, err)
+			return nil, errDamaged
 		}
 		_, err := s2.Decode(dst, data)
 		return dst, err
@@ -93,12 +98,12 @@ func grown(dst []byte, n int) []byte {
 // exactly fills dst from r, which must end there.
 func exactly(r io.Reader, dst []byte) error {
 	if _, err := io.ReadFull(r, dst); err != nil {
-		return errors.Join(errSize, err)
+		return errDamaged
 	}
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {
 	case n > 0:
-		return errSize
+		return errDamaged
 	case err != io.EOF:
 		return err
 	default:
@@ -113,7 +118,7 @@ func unpackZstd(d *zstd.Decoder, dst, data []byte) ([]byte, error) {
 		len(dst) < maxUnpacker {
 		plain, err := d.DecodeAll(data, dst[:0])
 		if err == nil && len(plain) != len(dst) {
-			err = errSize
+			err = errDamaged
 		}
 		return plain, err
 	}
@@ -131,7 +136,7 @@ func unpackLZ4(dst, data []byte) error {
 	}
 	n, err := lz4.UncompressBlock(data, dst)
 	if err == nil && n != len(dst) {
-		err = errSize
+		err = errDamaged
 	}
 	return err
 }
@@ -140,12 +145,12 @@ func unpackLZ4(dst, data []byte) error {
 func unpackHadoop(dst, data []byte) error {
 	for len(data) > 0 {
 		if len(data) < 8 {
-			return errSize
+			return errDamaged
 		}
 		plain, packed := binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])
 		data = data[8:]
 		if uint64(plain) > uint64(len(dst)) || uint64(packed) > uint64(len(data)) {
-			return errSize
+			return errDamaged
 		}
 		if err := unpackLZ4(dst[:plain], data[:packed]); err != nil {
 			return err
@@ -153,7 +158,7 @@ func unpackHadoop(dst, data []byte) error {
 		dst, data = dst[plain:], data[packed:]
 	}
 	if len(dst) > 0 {
-		return errSize
+		return errDamaged
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func Open(ctx context.Context, r io.ReaderAt, name string, size int64) (*File, e
 	f := &File{Rows: -1, MaxPage: maxPage, ctx: ctx, r: r, name: name, size: size}
 	head, tail := make([]byte, len(Magic)), make([]byte, 8)
 	if size < int64(len(head)+len(tail)) {
-		return nil, f.broken("the file has only %d bytes, too few for Parquet; fetch it again, or leave it out", size)
+		return nil, f.broken("the file has only %d bytes, too few for Parquet; fetch the file again, or leave it out", size)
 	}
 	if err := errors.Join(readFull(r, head, 0), readFull(r, tail, size-8)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -111,11 +111,13 @@ func Open(ctx context.Context, r io.ReaderAt, name string, size int64) (*File, e
 	case string(head) != Magic:
 		return nil, fmt.Errorf("%s: %w", name, ErrForeign)
 	case string(tail[4:]) != Magic:
-		return nil, f.broken("it does not end like a Parquet file, so it may be truncated; fetch it again, or leave it out")
+		return nil, f.broken("it does not end like a Parquet file, so it may be truncated; fetch the file again, or "+
+			"leave it out")
 	}
 	length := int64(binary.LittleEndian.Uint32(tail))
 	if length > size-int64(len(head)+len(tail)) {
-		return nil, f.broken("the footer has %d bytes, but the file only %d; fetch it again, or leave it out", length, size)
+		return nil, f.broken("the footer has %d bytes, but the file only %d; fetch the file again, or leave it "+
+			"out", length, size)
 	}
 	if length > maxFooter {
 		return nil, fmt.Errorf("%s: the footer has %d bytes, but at most %d can be read; copy the necessary columns "+

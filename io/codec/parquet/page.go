@@ -398,7 +398,7 @@ func (c *Column) body() (rep, def, data []byte, err error) {
 	size := h.Uncompressed - h.repBytes - h.defBytes
 	switch {
 	case h.Plain && int64(len(data)) != size:
-		err = errSize
+		err = errDamaged
 	case !h.Plain && (len(data) > 0 || size > 0):
 		data, err = c.unpack(data, size)
 	}

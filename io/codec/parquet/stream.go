@@ -252,7 +252,7 @@ func (s *stream) wrong(err error) error {
 	case s.store.err != nil:
 		return &storeError{s.store.err}
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errSize
+		return errDamaged
 	default:
 		return err
 	}

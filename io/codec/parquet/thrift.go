@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	errShort    = errors.New("truncated; fetch the file again")
-	errMetadata = errors.New("its metadata is damaged; fetch the file again")
+	errShort    = errors.New("it is truncated; fetch the file again, or leave it out")
+	errMetadata = errors.New("its metadata is damaged; fetch the file again, or leave it out")
 )
 
 // maxThriftDepth is far more than the nesting of Parquet, and keeps the recursion of skip small.

@@ -545,10 +545,10 @@ func (c *cursor) failed(err error) error {
 			"decompress the file (zstd -d -D DICTIONARY)", where)
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		err = fmt.Errorf("%s of its content: the compressed data ends early or is followed by other bytes; fetch the "+
-			"file again",
-			where)
+			"file again, or leave it out", where)
 	default:
-		err = fmt.Errorf("%s of its content: %w; fetch the file again, or leave it out", where, err)
+		err = fmt.Errorf("%s of its content: the compressed data is damaged (%w); fetch the file again, or "+
+			"leave it out", where, err)
 	}
 	return &reading.ContentError{Err: err}
 }

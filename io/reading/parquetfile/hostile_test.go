@@ -175,12 +175,12 @@ func TestLies(t *testing.T) {
 	}{
 		"nothing":              {nil, "too few for Parquet"},
 		"text":                 {[]byte(strings.Repeat("text ", 9)), "it is not a Parquet file; check --format"},
-		"truncated":            {footed(schema, rows(0))[:20], "it may be truncated; fetch it again, or leave it out"},
+		"truncated":            {footed(schema, rows(0))[:20], "it may be truncated; fetch the file again, or leave it out"},
 		"encrypted":            {append([]byte("PARE1234"), "1234PARE"...), "is encrypted"},
 		"signed":               {footed(schema, rows(0), thriftField{8, thrift.STRUCT, []byte{0}}), "is encrypted"},
 		"a long footer":        {long, "the footer has 2147483648 bytes"},
 		"a long list":          {append(append([]byte(core.Magic), lists...), append(binary.LittleEndian.AppendUint32(nil, uint32(len(lists))), core.Magic...)...), "truncated"},
-		"no schema":            {footed(rows(0)), "schema: truncated"},
+		"no schema":            {footed(rows(0)), "schema: it is truncated"},
 		"children":             {footed(listField(2, [][]byte{root(1 << 30), column(6)}), rows(0)), "truncated"},
 		"orphans":              {footed(listField(2, [][]byte{root(1), column(6), column(6)}), rows(0)), "belong to no group"},
 		"depth":                {footed(listField(2, deep), rows(0)), "nested more than 100 levels deep"},
@@ -197,7 +197,7 @@ func TestLies(t *testing.T) {
 		"an offset":            {footed(schema, rows(1), listField(4, [][]byte{group(1, chunk(1, 2, 1<<40))})), `column "text": its metadata is damaged`},
 		"an offset below none": {footed(schema, rows(1), listField(4, [][]byte{group(1, chunk(1, 2, -4))})), `column "text": its metadata is damaged`},
 		"bytes":                {footed(schema, rows(1), listField(4, [][]byte{group(1, chunk(1, 1<<40, 4))})), `column "text": its metadata is damaged`},
-		"no page":              {footed(schema, rows(1), listField(4, [][]byte{group(1, chunk(1, 0, 4))})), "page at byte 4: truncated"},
+		"no page":              {footed(schema, rows(1), listField(4, [][]byte{group(1, chunk(1, 0, 4))})), "page at byte 4: it is truncated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := hostile

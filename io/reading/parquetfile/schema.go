@@ -23,7 +23,8 @@ func find(root *parquet.Node, name string) (int, error) {
 		return none, err
 	}
 	if n = innermost(n); n.Leaf == none {
-		return none, fmt.Errorf("column %q is a group; name one of %s", name, codec.Listed(appendNames(nil, n, name)))
+		return none, fmt.Errorf("column %q is a group; name one of its columns: %s", name,
+			codec.Listed(appendNames(nil, n, name)))
 	}
 	return n.Leaf, nil
 }

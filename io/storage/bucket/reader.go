@@ -222,7 +222,7 @@ func (r *reader) fill(c *chunk, body io.ReadCloser) (err error) {
 				err = io.ErrUnexpectedEOF
 			}
 			return fmt.Errorf("%s: %d attempts to read from byte %d failed: %w; check the network, and run "+
-				"again", r.path, try, c.end(), err)
+				"again", r.path, try, c.end(), plainError{err})
 		default:
 			try++
 		}
@@ -230,6 +230,12 @@ func (r *reader) fill(c *chunk, body io.ReadCloser) (err error) {
 		r.pause(try)
 	}
 }
+
+// plainError is an error whose text names no system call.
+type plainError struct{ error }
+
+func (e plainError) Error() string { return storage.Plain(e.error) }
+func (e plainError) Unwrap() error { return e.error }
 
 func (r *reader) size() int64 {
 	r.mu.Lock()

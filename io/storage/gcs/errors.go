@@ -20,8 +20,8 @@ import (
 	"github.com/neardup/neardup/io/storage/bucket"
 )
 
-const login = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of " +
-	"a service account"
+const login = "log in with gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the key " +
+	"file of a service account"
 
 var errNoGeneration = errors.New(
 	"the store does not say which generation of an object it sends, so an object could change unnoticed; " +
@@ -45,7 +45,12 @@ func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 	)
 	switch {
 	case errors.As(err, &missing), errors.As(err, &token):
-		said, is = "no valid credentials for Google Cloud: "+said+"; "+login, fs.ErrPermission
+		is = fs.ErrPermission
+		if strings.Contains(said, "could not find default credentials") {
+			said = "there are no credentials for Google Cloud; " + login
+		} else {
+			said = "no valid credentials for Google Cloud: " + said + "; " + login
+		}
 		lasts = token == nil || !token.Temporary()
 	case errors.As(err, &refused):
 		said, is, lasts = c.refusal(ctx, at, refused)
@@ -131,7 +136,7 @@ func plain(err error) string {
 	if errors.As(err, &request) {
 		err = request.Err
 	}
-	return queries.ReplaceAllString(bucket.OneLine(err.Error()), "$1")
+	return queries.ReplaceAllString(bucket.OneLine(storage.Plain(err)), "$1")
 }
 
 var queries = regexp.MustCompile(`(https?://[^\s"?]*)\?[^\s"]*`)

@@ -609,7 +609,7 @@ func TestErrors(t *testing.T) {
 		say    string
 		is     error
 	}{
-		"credentials": {401, "Invalid Credentials; run `gcloud auth application-default login`", fs.ErrPermission},
+		"credentials": {401, "Invalid Credentials; log in with gcloud auth application-default login", fs.ErrPermission},
 		"permission":  {403, "Permission 'storage.objects.get' denied on resource", fs.ErrPermission},
 		"gone":        {410, "run again", nil},
 		"other":       {418, "We encountered an internal error", nil},
@@ -626,7 +626,7 @@ func TestErrors(t *testing.T) {
 				}
 				say := test.say
 				if verb == "Read" && (test.status == 403 || test.status == 401) { // the XML API words this differently
-					say = map[int]string{401: "Authentication required; run `gcloud", 403: "Access denied; grant"}[test.status]
+					say = map[int]string{401: "Authentication required; log in with gcloud", 403: "Access denied; grant"}[test.status]
 				}
 				if !strings.Contains(err.Error(), say) || !strings.HasPrefix(err.Error(), "gs://b/folder/x: ") || strings.Contains(err.Error(), "\n") {
 					t.Errorf("%v", err)

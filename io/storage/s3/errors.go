@@ -119,7 +119,7 @@ func kind(err error, code string, status int) error {
 func reason(err error, code string, status int) string {
 	var api smithy.APIError
 	var sent *url.Error // holds the URL
-	text := err.Error()
+	text := storage.Plain(err)
 	switch {
 	case errors.As(err, &api) && status > 0:
 		text = fmt.Sprintf("%s: %s (HTTP %d to %s)", code, strings.TrimSuffix(api.ErrorMessage(), "."),
@@ -127,9 +127,9 @@ func reason(err error, code string, status int) string {
 	case errors.As(err, &api):
 		text = fmt.Sprintf("%s: %s", code, api.ErrorMessage())
 	case errors.As(err, &sent):
-		text = sent.Err.Error()
+		text = storage.Plain(sent.Err)
 	case status > 0:
-		text = fmt.Sprintf("the response (HTTP %d) cannot be read: %v", status, err)
+		text = fmt.Sprintf("the response (HTTP %d) cannot be read: %s", status, text)
 	}
 	return bucket.OneLine(text)
 }
