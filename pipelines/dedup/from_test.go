@@ -176,7 +176,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 	if err := os.WriteFile(input, []byte(strings.Replace(read(t, input), "e", "o", 1)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decidedAgain(t, whole, "--threshold=.7"); job.Status(err) != 2 || !strings.Contains(err.Error(), "have changed since") {
+	if _, err := decidedAgain(t, whole, "--threshold=.7"); job.Status(err) != 2 || !strings.Contains(err.Error(), "the input has changed since the run") {
 		t.Errorf("a changed file: %v", err)
 	}
 	if _, err := decidedAgain(t, whole, "--threshold=.7", "--write=removed"); err != nil {

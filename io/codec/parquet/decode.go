@@ -8,7 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-var errValues = errors.New("a page has fewer values than its header says, or damaged values; fetch the file again, "+
+var errValues = errors.New("a page has fewer values than its header says, or damaged values; fetch the file again, " +
 	"or leave it out")
 
 // runs decodes the hybrid of run lengths and packed bits (Parquet, Encodings.md, RLE = 3) one number at a time, so that

@@ -111,7 +111,7 @@ func Open(ctx context.Context, r io.ReaderAt, name string, size int64) (*File, e
 	case string(head) != Magic:
 		return nil, fmt.Errorf("%s: %w", name, ErrForeign)
 	case string(tail[4:]) != Magic:
-		return nil, f.broken("it does not end like a Parquet file, so it may be truncated; fetch the file again, or "+
+		return nil, f.broken("it does not end like a Parquet file, so it may be truncated; fetch the file again, or " +
 			"leave it out")
 	}
 	length := int64(binary.LittleEndian.Uint32(tail))
