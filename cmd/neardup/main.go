@@ -218,7 +218,7 @@ var plainWords = [][2]string{
 	{`^missing flags: (.*)`, "set $1"},
 	{`^flag (--\S+) applies to the default command "(.*)", not "(.*)"$`, "$1 before $3 counts as a flag of $2; put it after $3"},
 	{`^(set --.*), (--\S+)$`, "$1 and $2"},
-	{`(; use one of .*)prism, `, "$1"}, // only for tests
+	{`(; use .*), prism or direct$`, "$1 or direct"}, // prism is only for tests
 	{`^(set --\w+)=(\w+)`, "$1 $2"},
 	{`^(set --\w+ \w+ and --\w+)=(\w+)$`, "$1 $2"},
 	{`^(un\w+ \w+ -{0,2}\S{1,2}), did you mean .*`, "$1"}, // a short name resembles any other
