@@ -41,11 +41,9 @@ func (k kind) String() string {
 	return fmt.Sprintf("%s (%d files, such as %s)", k.name, k.files, k.first)
 }
 
-// pick returns the entries that pass Include and Exclude.
+// pick returns the entries that pass Include and Exclude. What cannot be read may contain anything, so only Exclude can
+// leave it out.
 func (o Options) pick(entries []storage.Entry) (picked []storage.Entry, err error) {
-	if len(o.Include)+len(o.Exclude) == 0 {
-		return entries, nil
-	}
 	for _, e := range entries {
 		included, err := matchesAny(o.Include, e)
 		if err != nil {
@@ -54,6 +52,9 @@ func (o Options) pick(entries []storage.Entry) (picked []storage.Entry, err erro
 		excluded, err := matchesAny(o.Exclude, e)
 		if err != nil {
 			return nil, err
+		}
+		if e.Err != nil && !excluded {
+			return nil, e.Err
 		}
 		if (included || len(o.Include) == 0) && !excluded {
 			picked = append(picked, e)

@@ -579,6 +579,25 @@ func TestPick(t *testing.T) {
 	}
 }
 
+// TestPickUnreadable checks that --exclude leaves out a link without a target, and that --include does not: the link may
+// stand for any file.
+func TestPickUnreadable(t *testing.T) {
+	plant(t, "in/a.jsonl")
+	if err := os.Symlink("nowhere", "in/gone"); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{}, {Include: []string{"a.jsonl"}}, {Exclude: []string{"g"}}} {
+		o.Fields = fields
+		if _, err := Plan(t.Context(), []string{"in"}, o); err == nil || !strings.Contains(err.Error(), "in/gone") {
+			t.Errorf("include %q, exclude %q: error %v, want one that names the link", o.Include, o.Exclude, err)
+		}
+	}
+	listing, err := Plan(t.Context(), []string{"in"}, Options{Fields: fields, Exclude: []string{"gone"}})
+	if err != nil || !slices.Equal(sources(listing.Inputs), []string{"a.jsonl"}) {
+		t.Errorf("excluded: %+v, error %v", listing, err)
+	}
+}
+
 // TestSizeOfSplits checks that small input is still cut into many splits, but that none is smaller than a megabyte.
 func TestSizeOfSplits(t *testing.T) {
 	path := write(t, t.TempDir(), "a.jsonl", nil)

@@ -16,11 +16,13 @@ type Entry struct {
 	Info
 	Folder string // the folder below which it was found; "": the argument names the file
 	Table  *Table // the table that contains it; nil: none is known, or the argument names the file
+	Err    error  // why a link, or a folder, below Folder cannot be read; nil: none is known
 }
 
 // List returns the files that arg names, sorted by path: a file itself, the files below a folder, or the matches of a
 // pattern (see Match). Matches may be folders, too, and must be if the pattern ends in a slash. A folder that matches
-// but cannot be read is an error; other unreadable folders on the way to matches are ignored. Names that begin with a
+// but cannot be read is an error; other unreadable folders on the way to matches are ignored. Links and folders that
+// cannot be read below a folder have entries, because the caller may leave them out. Names that begin with a
 // dot, or with an underscore and have no ending, are left out unless they are given, because data lakes use them for
 // files that are not data. Below a folder, List follows each link to a folder once, unless that folder is read anyway
 // or contains the first; below "**" it ignores such links.
@@ -155,6 +157,12 @@ func (w *walker) below(dir, folder string) (links []string, err error) {
 		return !hidden(path.Base(rel))
 	}
 	for info, err := range w.store.List(w.ctx, dir, enter) {
+		if at := (*fs.PathError)(nil); errors.Is(err, fs.ErrPermission) && errors.As(err, &at) {
+			if rel, below := Rel(dir, at.Path); below && rel != "." {
+				w.found = append(w.found, Entry{Info: Info{Path: clean(at.Path)}, Folder: folder, Err: err})
+				continue
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +173,8 @@ func (w *walker) below(dir, folder string) (links []string, err error) {
 		info.Path = clean(info.Path)
 		target, toFolder, err := w.follow(info)
 		if err != nil {
-			return nil, err
+			w.found = append(w.found, Entry{Info: info, Folder: folder, Err: err})
+			continue
 		}
 		if toFolder {
 			links = append(links, info.Path)

@@ -33,7 +33,7 @@ func TestListPatternsOfAnyDepth(t *testing.T) {
 		"a/*/b.jsonl":            {"a/linked/b.jsonl", "a/x/b.jsonl"},
 		"a/**/y/*":               nil, // including a dangling link, which is an error
 		"a/**/y/[bc].jsonl":      {"a/x/y/b.jsonl", "a/x/y/c.jsonl"},
-		"a/**/y":                 nil,
+		"a/**/y":                 {"a/x/y/b.jsonl", "a/x/y/c.jsonl", "a/x/y/dangling"}, // an entry with an error
 		"a/.git/**/b.jsonl":      {"a/.git/b.jsonl"},
 		"a/.*/b.jsonl":           {"a/.git/b.jsonl"},
 		"a/**/.b.jsonl":          {"a/x/.b.jsonl"},
@@ -392,8 +392,8 @@ func TestListPassesClosed(t *testing.T) {
 		"in/*":       nil, // it matches
 		"in/*d":      nil,
 		"in/*/**":    nil,
-		"in/**":      nil,
-		"in":         nil,
+		"in/**":      {"in/a/x", "in/closed", "in/d/x"}, // an entry with an error
+		"in":         {"in/a/x", "in/closed", "in/d/x"},
 		"linked/*":   nil,
 		"closed/*":   nil, // it was given by name
 		"half/*":     nil,

@@ -197,6 +197,9 @@ func Failed(err error) bool {
 	return errors.As(err, &service) && service.Failed()
 }
 
+// Denied reports whether err says that a permission is missing or a file system is read-only.
+func Denied(err error) bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) }
+
 // Stat describes the object at path. The error is fs.ErrNotExist if there is none.
 func Stat(ctx context.Context, path string) (Info, error) {
 	store, err := At(path)

@@ -3,11 +3,12 @@ package job
 import (
 	"context"
 	"errors"
-	"io/fs"
+
+	"github.com/neardup/neardup/io/storage"
 )
 
 // Status returns the exit status for an error: the one that it, or an error it wraps, returns from a method Status,
-// else 1, or 2 if permission was denied.
+// else 1, or 2 if permission was denied or the file system is read-only.
 func Status(err error) int {
 	var stated interface{ Status() int }
 	switch {
@@ -15,7 +16,7 @@ func Status(err error) int {
 		return 0
 	case errors.As(err, &stated):
 		return stated.Status()
-	case errors.Is(err, fs.ErrPermission):
+	case storage.Denied(err):
 		return 2
 	default:
 		return 1

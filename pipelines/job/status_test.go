@@ -25,6 +25,7 @@ func TestStatus(t *testing.T) {
 		{errors.New("broken"), 1},
 		{context.Canceled, 1},
 		{&fs.PathError{Op: "open", Path: "in.jsonl", Err: syscall.EACCES}, 2},
+		{&fs.PathError{Op: "mkdir", Path: "out", Err: syscall.EROFS}, 2},
 		{&fs.PathError{Op: "read", Path: "in.jsonl", Err: syscall.EIO}, 1},
 		{&output.NoFolderError{Dir: "out"}, 2},
 		{fmt.Errorf("job.toml:3: %w", Usage("--recall 1")), 2},
