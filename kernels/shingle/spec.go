@@ -48,7 +48,9 @@ func (s Spec) Normalized(list string) (Spec, error) {
 	if text == nil {
 		text = []string{"default"}
 	}
-	s.Normalize, err = textnorm.Parse(strings.Join(text, ","))
+	if s.Normalize, err = textnorm.Parse(strings.Join(text, ",")); err != nil {
+		err = fmt.Errorf("%w, no-stop-words:LANGUAGE and stem:LANGUAGE", err)
+	}
 	return s, err
 }
 
