@@ -134,7 +134,8 @@ func (s *sample) set(pair blocks.Edge, to func(*state)) {
 func (s *sample) check() error {
 	if len(s.pairs) > mostPairs {
 		return job.Usage("--sample %d: the sampled documents are in more than %s pairs (similar, listed, or in one "+
-			"cluster), which are too many to hold in memory; draw fewer documents", len(s.drawn), records.Count(int64(mostPairs)))
+			"cluster), which are too many to hold in memory; draw fewer documents",
+			len(s.drawn), records.Count(int64(mostPairs)))
 	}
 	if len(s.within) > mostPairs {
 		return job.Usage("--sample %d: the clusters of the sampled documents have more than %s documents, too many to hold "+
