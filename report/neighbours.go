@@ -74,6 +74,8 @@ func like(a *records.Answer, verb string) (words string) {
 		words = " with a similarity of at least " + strconv.FormatFloat(a.MinSimilarity, 'g', -1, 64)
 	}
 	switch {
+	case a.Buckets && cmp.Or(a.Parameters["neardup.pieces"], "0") != "0":
+		words += " " + verb + " a piece with it"
 	case a.Buckets:
 		words += " " + verb + " a bucket with it"
 	case byOverlap(a): // any two signatures have some equal bits

@@ -198,8 +198,8 @@ func TestPage(t *testing.T) {
 		rows = append(rows, strings.Join(cells, " | "))
 	}
 	for _, want := range []string{
-		"kept | 11 | 42.31", "removed as near-duplicates | 11 | 42.31", "removed as copies | 1 | 3.85", "of these: identical: the same text, byte for byte | 1 | 3.85",
-		"not compared, kept in the corpus | 2 | 7.69", "of these: without tokens | 2 | 7.69", "unreadable, not in the corpus | 1 | 3.85", "of these: broken <record> | 1 | 3.85",
+		"kept | 11 | 42.31", "removed as near-duplicates | 11 | 42.31", "removed as copies | 1 | 3.85", "of these, identical: the same text, byte for byte | 1 | 3.85",
+		"not compared, kept in the corpus | 2 | 7.69", "of these, without tokens | 2 | 7.69", "unreadable, not in the corpus | 1 | 3.85", "of these, broken <record> | 1 | 3.85",
 		"dt=1/a | 11 | 0 | 1 | 91.67", "dt=2/b | 0 | 1 | 12 | 7.69", "dt=1 | 11 | 0 | 1 | 91.67",
 		"0.5000 | 3 | 2 | 5 | 3", "0.7500 | 2 | 2 | 4 | 2", "0.7750 | 1 | 1 | 2 | 1", "1.0000 | 1 | 1 | 2 | 1",
 		"id1one two threePair 1 Pair 2 | 3 | 1 | id1 (kept), id2, id3", "read and signsource.Read/x | 0 | 0 | 1.0 kB | 0 B | 2 s | 1 s", "--threshold | 0.5",

@@ -55,7 +55,7 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 		out.passagesFound(found)
 	}
 	if found.Cut != "none" {
-		out.item("cut", "%s; the text continues after %s", found.Cut, plural(found.Seams, "cut"))
+		out.item("cut", "%s; %s before the end of a text", found.Cut, plural(found.Seams, "cut"))
 		if found.Uncut > 0 {
 			out.item("not cut", "%s whose text is not one whole string", plural(found.Uncut, "document"))
 		}
@@ -103,6 +103,9 @@ func (out *printer) passagesFound(found *records.PassagesFound) {
 // passagesAre says what counts as a passage.
 func passagesAre(found *records.PassagesFound) string {
 	if found.Whole != "" {
+		if found.Passages == 1 {
+			return "whole " + strings.TrimSuffix(found.Whole, "s")
+		}
 		return "whole " + found.Whole
 	}
 	return "of at least " + plural(found.Length, "word")

@@ -388,6 +388,7 @@ func TestNeighboursInWords(t *testing.T) {
 	for want, a := range map[string]records.Answer{
 		"q, 7 shingles: no document shares a shingle with it":                                  {Asked: 1},
 		"q, 7 shingles: no document shares a bucket with it":                                   {Asked: 1, Buckets: true},
+		"q, 7 shingles: no document shares a piece with it":                                    {Asked: 1, Buckets: true, Parameters: map[string]string{"neardup.pieces": "8"}},
 		"q, 7 shingles: no document with a similarity of at least 0.5":                         {Asked: 1, MinSimilarity: 0.5},
 		"q, 7 shingles: no document with a similarity of at least 0.5 shares a bucket with it": {Asked: 1, MinSimilarity: 0.5, Buckets: true},
 		"q, 7 shingles: found 1 document that shares a shingle with it (up to 2 requested)":    {Asked: 2, Candidates: 1, Neighbours: make([]records.Neighbour, 1)},

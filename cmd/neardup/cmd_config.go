@@ -33,7 +33,7 @@ func (c *configInitCmd) Run(app *kong.Application, s streams) error {
 		}
 		take = append(take, command.Name)
 	}
-	return withHelp(fmt.Errorf("%s takes no job file; name one of %s", c.Command, strings.Join(take, ", ")), "config init")
+	return withHelp(fmt.Errorf("there is no job file for %s; name one of %s", c.Command, strings.Join(take, ", ")), "config init")
 }
 
 func (c *configInitCmd) write(template string, stdout io.Writer) error {

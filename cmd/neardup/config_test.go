@@ -62,6 +62,9 @@ func TestConfigInit(t *testing.T) {
 			if n := len(commented.FindAllString(template, -1)); n < 10 {
 				t.Errorf("only %d defaults in\n%s", n, template)
 			}
+			if repeat := regexp.MustCompile(`(?i)repeat (for|to|the flag).*`).FindString(template); repeat != "" {
+				t.Errorf("a job file cannot repeat a key, but its help says %q", repeat)
+			}
 			titles := regexp.MustCompile(`(?m)^## .*`).FindAllString(template, -1)
 			if slices.Sort(titles); len(slices.Compact(slices.Clone(titles))) < len(titles) {
 				t.Errorf("a group is there twice: %q", titles)

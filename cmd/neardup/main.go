@@ -204,9 +204,10 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 // plainWords maps patterns of kong's messages to the words that users read instead.
 var plainWords = [][2]string{
 	{`expected \w+ value but got "EOL" \(<EOL>\)|missing value, expecting ".*"`, "a value is missing"},
-	{`: expected (?:u?int|float) value but got "(-\.?\d.*)" \(\w+ flag\)(; perhaps try .*)?`, " $1: must be at least 0"},
+	{`: expected (?:u?int|float) value but got "(-\.?\d.*)" \(\w+ flag\)(; perhaps try .*)?`, " $1: must not be negative"},
 	{`expected \w+ value but got (".*") \(\w+ flag\)(; perhaps try .*)?`, "a value is missing before $1"},
 	{`expected a valid \d+ bit u?int but got (".*")`, "must be a whole number, not $1"},
+	{`expected a counter but got (".*")`, "must be a whole number, not $1"},
 	{`expected a float but got (".*")(?: \(string\))?`, "must be a number, not $1"},
 	{`expected duration but got (".*?")(:.*)?$`, "must be a duration such as 90s or 2h, not $1"},
 	{`expected "<key>=<value>" but got (".*")`, "must be NAME=VALUE, not $1"},

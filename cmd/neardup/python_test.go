@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/pipelines/job"
 )
@@ -71,7 +72,7 @@ from typing import Literal, TypedDict
 			help := regexp.MustCompile(`--([a-z][a-z0-9-]*)`).ReplaceAllStringFunc(flag.Help, pythonName)
 			switch {
 			case flag.IsSlice():
-				help = listsInPython.Replace(help)
+				help = configfile.Lists.Replace(help)
 			case flag.IsMap(): // a dictionary may have several values
 				help = regexp.MustCompile(`; repeat for (both|several)`).ReplaceAllString(help, "")
 			}
@@ -82,12 +83,6 @@ from typing import Literal, TypedDict
 	}
 	return module.Bytes()
 }
-
-// listsInPython has what help says of flags that may be repeated, for arguments that may be lists.
-var listsInPython = strings.NewReplacer(
-	"repeat the flag to", "give a list to", "Repeat the flag to", "Give a list to",
-	"repeat for", "give a list for", "Repeat for", "Give a list for", "repeat to", "give a list to",
-)
 
 func pythonName(flag string) string {
 	name := strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")

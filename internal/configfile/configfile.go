@@ -108,8 +108,11 @@ func (f *file) unread(err error) error {
 // unquoted matches a line with a value, or an array of them, that may be text without its quotes.
 var unquoted = regexp.MustCompile(`^\s*([\w-]+)\s*=\s*(\[?)([^"'\[\]{}#]*[^\s"'\[\]{}#])\s*(\]?)\s*(?:#.*)?$`)
 
-// inQuotes returns a line with quotes added to its text, or "" if something else is wrong with it.
-func inQuotes(line string) string {
+// booleans matches a value that is probably meant as true or false.
+var booleans = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off)$`)
+
+// quoting says how to write a line whose value lacks quotes, or returns "" if something else is wrong with it.
+func quoting(line string) string {
 	bare := unquoted.FindStringSubmatch(line)
 	if bare == nil || (bare[2] == "") != (bare[4] == "") {
 		return ""
@@ -121,6 +124,9 @@ func inQuotes(line string) string {
 	if _, err := strconv.ParseFloat(bare[3], 64); err == nil { // a number like .7, which TOML does not have
 		return ""
 	}
+	if booleans.MatchString(bare[3]) {
+		return "write true or false in lower case, or put text in quotes"
+	}
 	words := []string{bare[3]}
 	if bare[2] != "" {
 		words = strings.Split(bare[3], ",")
@@ -128,7 +134,7 @@ func inQuotes(line string) string {
 	for i, word := range words {
 		words[i] = strconv.Quote(strings.Trim(word, " \t“”‘’"))
 	}
-	return bare[1] + " = " + bare[2] + strings.Join(words, ", ") + bare[4]
+	return "put text in quotes: " + bare[1] + " = " + bare[2] + strings.Join(words, ", ") + bare[4]
 }
 
 var alreadyDefined = regexp.MustCompile(`^key (\S+) is already defined$`)
@@ -139,8 +145,16 @@ func inPlainWords(reason string) string {
 	switch {
 	case strings.HasSuffix(reason, "start of value"), strings.HasPrefix(reason, "expected value"):
 		return "the value is missing or malformed; " + example
-	case strings.HasSuffix(reason, "strings cannot have new lines"):
+	case strings.HasSuffix(reason, "strings cannot have new lines"), strings.Contains(reason, "not terminated"):
 		return "the closing quote is missing"
+	case reason == "array is incomplete", strings.HasPrefix(reason, "expected ',' or ']'"):
+		return "a comma or the closing bracket is missing"
+	case strings.HasPrefix(reason, "expected newline"):
+		return "more text follows the value; write one key per line"
+	case strings.HasPrefix(reason, "invalid escape character"):
+		return `"\" has a special meaning in double quotes; use single quotes, as in 'C:\data'`
+	case strings.Contains(reason, "is too large to fit"):
+		return "the number is too large"
 	case strings.Contains(reason, "start of key"), strings.Contains(reason, "after key"):
 		return "this line is not a key with a value; " + example
 	}
@@ -157,8 +171,8 @@ func (f *file) parse(data []byte) error {
 		var mistake *toml.DecodeError
 		if errors.As(err, &mistake) {
 			line, _ := mistake.Position()
-			if right := inQuotes(strings.Split(string(data), "\n")[line-1]); right != "" {
-				return fmt.Errorf("%s:%d: put text in quotes: %s", f.path, line, right)
+			if advice := quoting(strings.Split(string(data), "\n")[line-1]); advice != "" {
+				return fmt.Errorf("%s:%d: %s", f.path, line, advice)
 			}
 			return fmt.Errorf("%s:%d: %s", f.path, line, inPlainWords(strings.TrimPrefix(mistake.Error(), "toml: ")))
 		}
@@ -303,6 +317,9 @@ func unknown(app *kong.Application, command *kong.Node, key string) string {
 		names := strings.TrimPrefix(strings.Join(others[:last], ", ")+" and "+others[last], " and ")
 		return fmt.Sprintf("%q is a key of %s %s, not of %s", key, app.Name, names, command.Name)
 	}
+	if slices.ContainsFunc(slices.Concat(command.AllFlags(true)...), func(f *kong.Flag) bool { return f.Name == key }) {
+		return fmt.Sprintf("a job file cannot set --%s; remove this line", key)
+	}
 	nearest := edit.Nearest(key, maps.Keys(flagsOf(command)))
 	if nearest == "" {
 		return fmt.Sprintf("unknown key %q; keys are the names of flags; see %s %s --help", key, app.Name, command.Name)
@@ -397,15 +414,17 @@ func expected(flag *kong.Flag) string {
 		return "true or false"
 	case flag.IsSlice():
 		return "a string or an array of strings"
+	case flag.Target.CanInt() && flag.Target.Type().PkgPath() == "", flag.Target.CanFloat():
+		return "a number"
 	default:
 		return "a string or a number"
 	}
 }
 
 func kindOf(value any) string {
-	switch value.(type) {
+	switch value := value.(type) {
 	case string:
-		return "a string"
+		return strconv.Quote(value)
 	case int64, float64:
 		return "a number"
 	case bool:

@@ -22,7 +22,7 @@ const width = 80
 func Template(app *kong.Application, command *kong.Node) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Job file of %s %s. To set a flag, remove the # before its name and\n"+
-		"# write a value. Put text in quotes, and several values in brackets: [\"a\", \"b\"].\n", app.Name, command.Name)
+		"# write a value. Put text in quotes, and lists in brackets: [\"a\", \"b\"].\n", app.Name, command.Name)
 	settable := flagsOf(command)
 	flags := slices.DeleteFunc(slices.Concat(command.AllFlags(true)...), func(flag *kong.Flag) bool {
 		return settable[flag.Name] != flag
@@ -39,7 +39,11 @@ func Template(app *kong.Application, command *kong.Node) string {
 			fmt.Fprintf(&b, "\n## %s\n", title)
 		}
 		b.WriteString("\n")
-		for _, line := range terminal.Wrap(flag.Help, width-len("# ")) {
+		help := Lists.Replace(flag.Help)
+		if flag.IsMap() {
+			help = strings.ReplaceAll(help, "give a list", "give a table")
+		}
+		for _, line := range terminal.Wrap(help, width-len("# ")) {
 			fmt.Fprintf(&b, "# %s\n", line)
 		}
 		if value, ok := setting(flag); ok {
@@ -54,6 +58,12 @@ func Template(app *kong.Application, command *kong.Node) string {
 	}
 	return b.String()
 }
+
+// Lists changes what help says of flags that may be repeated, for keys whose values may be lists.
+var Lists = strings.NewReplacer(
+	"repeat the flag to", "give a list to", "Repeat the flag to", "Give a list to",
+	"repeat for", "give a list for", "Repeat for", "Give a list for", "repeat to", "give a list to",
+)
 
 // titleOf returns the title of a flag's group.
 func titleOf(flag *kong.Flag) string {

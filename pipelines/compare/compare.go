@@ -37,7 +37,7 @@ type Config struct {
 	Content io.Reader `kong:"-"`
 
 	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the pairs and buckets, and the comparison as run.json: new or empty; with --overwrite also a finished output." group:"Comparison"`
-	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: pairs (the similar pairs with their similarity, if all methods use the same measure), buckets (the documents of each bucket of each band), candidates (the distinct pairs that share a bucket) (default: all)." group:"Comparison"`
+	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: pairs (the similar pairs with their similarity, if all methods use the same measure), buckets (the documents of each bucket of each band) and candidates (the distinct pairs that share a bucket) (default: all)." group:"Comparison"`
 
 	records.Similarity
 	records.Search
@@ -319,7 +319,7 @@ const maxShingles = 64_000_000
 const maxPairs = 10_000_000
 
 func (r *Job) tooMany(method Method) error {
-	return job.Usage("--methods %s: more than %d pairs, in all or in one bucket, are too many to hold in memory; use --limit to read fewer documents", method, r.most)
+	return job.Usage("--methods %s: more than %s pairs, in all or in one bucket, are too many to hold in memory; use --limit to read fewer documents", method, records.Count(int64(r.most)))
 }
 
 // Job is one comparison.
@@ -362,16 +362,16 @@ func New(c Config) (*Job, error) {
 // checkBounds returns a *job.UsageError for an input that would take too long.
 func (r *Job) checkBounds() error {
 	if r.writes(output.Pairs) && (r.plan.Documents > maxDocuments || r.words() > maxShingles) {
-		return job.Usage("--output %s: about %d documents with %d shingles are too many for the pairs table (maximum: %d with %d); use --limit to read fewer, or leave pairs out of --write",
-			r.config.Output, r.plan.Documents, r.plan.Shingles, maxDocuments, maxShingles)
+		return job.Usage("--output %s: about %s documents with %s shingles are too many for the pairs table (maximum: %s with %s); use --limit to read fewer, or leave pairs out of --write",
+			r.config.Output, records.Count(r.plan.Documents), records.Count(r.plan.Shingles), records.Count(maxDocuments), records.Count(maxShingles))
 	}
 	if r.plan.Documents > maxDocuments && slices.ContainsFunc(r.part.methods, func(m Method) bool { return !m.deduplicates() }) {
-		return job.Usage("about %d documents have %d pairs, too many to check one by one; use --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
+		return job.Usage("about %s documents have %s pairs, too many to check one by one; use --limit %d", records.Count(r.plan.Documents), records.Count(r.plan.Documents*(r.plan.Documents-1)/2), maxDocuments)
 	}
 	if words := r.words(); slices.Contains(r.part.methods, bruteForce) && words > maxShingles {
 		share := maxShingles / float64(words)
-		return job.Usage("--methods %s: with about %d shingles (maximum: %.0f), there are too many pairs to compare; use --limit %d, or the method complete instead, which finds the same pairs",
-			bruteForce, r.plan.Shingles, float64(r.plan.Shingles)*share, int64(float64(r.plan.Documents)*share))
+		return job.Usage("--methods %s: with about %s shingles (maximum: %s), there are too many pairs to compare; use --limit %d, or the method complete instead, which finds the same pairs",
+			bruteForce, records.Count(r.plan.Shingles), records.Count(int64(float64(r.plan.Shingles)*share)), int64(float64(r.plan.Documents)*share))
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func TestHeldPairs(t *testing.T) {
 	}
 	refused := func(err error, method string, most int) bool {
 		usage := (*job.UsageError)(nil)
-		return errors.As(err, &usage) && strings.HasPrefix(err.Error(), fmt.Sprintf("--methods %s: more than %d pairs", method, most))
+		return errors.As(err, &usage) && strings.HasPrefix(err.Error(), fmt.Sprintf("--methods %s: more than %s pairs", method, records.Count(int64(most))))
 	}
 	for _, methods := range []string{"minhash,brute-force", "brute-force,minhash", "complete,brute-force"} {
 		first, _, _ := strings.Cut(methods, ",")
@@ -178,7 +178,7 @@ func TestTooManyNearPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := try(t, path, "--shingle=word:1", "--bands=20", "--rows=2", "--methods=minhash,brute-force")
-	if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods minhash: more than 10000000 pairs") {
+	if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods minhash: more than 10,000,000 pairs") {
 		t.Error(err)
 	}
 }
@@ -193,7 +193,7 @@ func TestTooManyPairs(t *testing.T) {
 	for _, methods := range []string{"brute-force,minhash", "minhash,signatures", "signatures,minhash", "bands,minhash"} {
 		_, err := try(t, path, "--bands=2", "--rows=1", "--signature=salted", "--methods="+methods)
 		first, _, _ := strings.Cut(methods, ",")
-		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods "+first+": more than 10000000 pairs") || !strings.Contains(err.Error(), "--limit") {
+		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods "+first+": more than 10,000,000 pairs") || !strings.Contains(err.Error(), "--limit") {
 			t.Errorf("--methods %s: %v", methods, err)
 		}
 	}

@@ -113,7 +113,7 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 			return err
 		}
 		if _, again := found[row.ID]; again {
-			return job.Usage("several documents have the id %q, so the ground truth cannot tell them apart; run dedup again, "+
+			return job.Usage("several documents have the id %q, so the truth file cannot tell them apart; run dedup again, "+
 				"with unique ids in the --id column", row.ID)
 		}
 		if named[row.ID] {

@@ -53,10 +53,8 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 		return nil, err
 	}
 	if again != "" {
-		return nil, job.Usage("several documents have the id %q, so the ground truth cannot tell them apart; "+
-			"give unique ids "+
-			"with --id",
-			again)
+		return nil, job.Usage("several documents have the id %q, so the truth file cannot tell them apart; "+
+			"give unique ids with --id", again)
 	}
 	if first != "" {
 		k.Warnings = t.strange(name, "the input", first, func(id string) bool { return keys[id] >= 0 })
@@ -70,8 +68,8 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 				k.pairs = append(k.pairs, blocks.NewEdge(other, keys[id]))
 			}
 			if len(k.pairs) > most {
-				return nil, job.Usage("--truth %s: its clusters have more than %d pairs, too many to hold in memory; use "+
-					"fewer clusters", name, most)
+				return nil, job.Usage("--truth %s: its clusters have more than %s pairs, too many to hold in memory; use "+
+					"fewer clusters", name, records.Count(int64(most)))
 			}
 			members[t.label[id]] = append(members[t.label[id]], keys[id])
 		}

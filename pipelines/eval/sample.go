@@ -33,12 +33,12 @@ func (e *evaluation) bySample(ctx context.Context) error {
 	}
 	if e.f.Run.Parameters.Method == job.Exact {
 		return job.Usage("--sample: the run's --method exact looked for copies only, and found them all; use --truth " +
-			"FILE to compare the output with the ground truth")
+			"FILE instead")
 	}
 	return e.again(ctx, [][]job.Read{{job.First, job.Second}, {job.First}}, func(plan *job.Plan, temp string) error {
 		if match.Pairwise(plan.Spec.Rules) {
 			return job.Usage("--sample supports only the rule equal, but the run has --match %s; use --truth FILE "+
-				"to compare the output with the ground truth", strings.Join(e.f.Run.Parameters.Match, " --match "))
+				"instead", strings.Join(e.f.Run.Parameters.Match, " --match "))
 		}
 		params := recall.Params{
 			Inputs: job.Inputs(temp), Text: plan.Spec, Verifier: plan.Verifier(temp), Sample: e.Sample, Seed: e.Seed,
@@ -133,12 +133,13 @@ func (s *sample) set(pair blocks.Edge, to func(*state)) {
 // check returns a *job.UsageError if there is more than mostPairs allows.
 func (s *sample) check() error {
 	if len(s.pairs) > mostPairs {
-		return job.Usage("--sample %d: the sampled documents are in more than %d pairs (similar, listed, or in one "+
-			"cluster), which are too many to hold in memory; draw fewer documents", len(s.drawn), mostPairs)
+		return job.Usage("--sample %d: the sampled documents are in more than %s pairs (similar, listed, or in one "+
+			"cluster), which are too many to hold in memory; draw fewer documents",
+			len(s.drawn), records.Count(int64(mostPairs)))
 	}
 	if len(s.within) > mostPairs {
-		return job.Usage("--sample %d: the clusters of the sampled documents have more than %d documents, too many to hold "+
-			"in memory; draw fewer documents", len(s.drawn), mostPairs)
+		return job.Usage("--sample %d: the clusters of the sampled documents have more than %s documents, too many to hold "+
+			"in memory; draw fewer documents", len(s.drawn), records.Count(int64(mostPairs)))
 	}
 	return nil
 }

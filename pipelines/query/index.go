@@ -18,11 +18,12 @@ import (
 // openIndex opens the index to search, and returns its settings; the error of a wrong config is a *job.UsageError.
 func (c *Config) openIndex(ctx context.Context) (*job.Asked, *index.Index, error) {
 	switch {
+	case c.Of != "":
+		return nil, nil, job.Usage("--of %s: a search of an index begins with a text; drop --of, and use --file FILE "+
+			"(- is standard input)", c.Of)
 	case c.File == "":
 		return nil, nil, job.Usage("--against %s: name the text to look for with --file FILE (- is standard input)",
 			c.Against)
-	case c.Of != "":
-		return nil, nil, job.Usage("--of and --file cannot be used together; use one")
 	case len(c.Inputs) > 0:
 		return nil, nil, job.Usage("--against %s and an input cannot be used together; use one", c.Against)
 	}

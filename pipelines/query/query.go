@@ -145,8 +145,8 @@ func (c *Config) validate() (*job.Asked, error) {
 		return nil, job.Usage("--compare jaccard: --method simhash supports only cosine and overlap; use one of " +
 			"these, or drop --method")
 	case c.asked() && (c.Method == job.SimHash || c.Compare != "" && c.Compare != job.Jaccard):
-		return nil, job.Usage("--signature, --bands and --rows are for sets: with --compare %s, all documents are compared, "+
-			"or, with --method simhash --pieces, only those that share a piece", cmp.Or(c.Compare, job.Overlap))
+		return nil, job.Usage("--signature, --bands and --rows apply only to --compare jaccard, but this query compares "+
+			"by %s; drop them, or use --method simhash with --pieces to compare fewer documents", cmp.Or(c.Compare, job.Overlap))
 	}
 	if err := c.checkListed(); err != nil {
 		return nil, err

@@ -162,8 +162,8 @@ func TestNearestVectorsAndSignatures(t *testing.T) {
 func TestRefusalsOfSimHash(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--method=simhash --compare=jaccard":                                 "supports only cosine and overlap; use one of these",
-		"--method=simhash --signature=fss":                                   "--pieces, only those that share a piece",
-		"--compare=cosine --bands=2 --rows=2":                                "all documents are compared",
+		"--method=simhash --signature=fss":                                   "compares by overlap; drop them, or use --method simhash with --pieces",
+		"--compare=cosine --bands=2 --rows=2":                                "apply only to --compare jaccard",
 		"--compare=overlap --pieces=4":                                       "--pieces 4: add --method simhash",
 		"--compare=cosine --bits=64":                                         "computes no SimHash signatures",
 		"--vectors=sign":                                                     "computes no SimHash signatures",

@@ -29,7 +29,7 @@ func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 		return nil, err
 	}
 	if row == nil {
-		return nil, job.Usage("no document with a passage has the id %q; "+
+		return nil, job.Usage("no document with passages that occur earlier has the id %q; "+
 			"give an id, or a place SOURCE@POSITION, as listed in the coverage table", c.Document)
 	}
 	found := &records.PassagesOf{Coverage: *row}

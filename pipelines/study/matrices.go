@@ -34,9 +34,10 @@ func (r *Job) matrices(ctx context.Context) (*records.StudyMatrices, error) {
 		}
 	}
 	if len(compared) > mostColumns || shingles > mostShingles {
-		return nil, job.Usage("--show-matrices: the input has %d documents with %d shingles, but at most %d documents "+
-			"with %d shingles can be shown; use fewer (--limit %d) or shorter documents, or --unit word",
-			len(compared), shingles, mostColumns, mostShingles, mostColumns)
+		return nil, job.Usage("--show-matrices: the input has %s with %s shingles, but at most %d documents "+
+			"with %s shingles can be shown; use fewer (--limit %d) or shorter documents, or --unit word",
+			records.Plural(len(compared), "document"), records.Count(shingles), mostColumns, records.Count(mostShingles),
+			mostColumns)
 	}
 	var texts [][]byte
 	err := source.Lookup(ctx, r.plan.Listing.Inputs, keys, r.plan.Reading(),

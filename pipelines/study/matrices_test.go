@@ -187,13 +187,13 @@ func TestMatricesTooLarge(t *testing.T) {
 	}
 	input := files(t, many)
 	for want, args := range map[string][]string{
-		"has 21 documents with 262 shingles, but at most 20 documents with 10000 shingles": {input, "--show-matrices"},
-		"fewer (--limit 20) or shorter documents":                                          {input, "--show-matrices"},
-		"use lower --bands and --rows":                                                     {input, "--show-matrices", "--limit=1", "--bands=20"},
-		"1 documents with 10001 shingles":                                                  {files(t, map[string]string{"long.txt": long(10_005)}), "--show-matrices"},
-		"standard input can be read only once":                                             {"-", "--show-matrices"},
-		"their product must be at most 1024":                                               {input, "--bands=1024"},
-		"--bands 0":                                                                        {input, "--bands=0"},
+		"has 21 documents with 262 shingles, but at most 20 documents with 10,000 shingles": {input, "--show-matrices"},
+		"fewer (--limit 20) or shorter documents":                                           {input, "--show-matrices"},
+		"use lower --bands and --rows":                                                      {input, "--show-matrices", "--limit=1", "--bands=20"},
+		"1 document with 10,001 shingles":                                                   {files(t, map[string]string{"long.txt": long(10_005)}), "--show-matrices"},
+		"standard input can be read only once":                                              {"-", "--show-matrices"},
+		"their product must be at most 1024":                                                {input, "--bands=1024"},
+		"--bands 0":                                                                         {input, "--bands=0"},
 	} {
 		_, err := try(t, append(args, "--format=files")...)
 		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {

@@ -98,7 +98,7 @@ func (c *Config) validate() error {
 	}
 	for _, n := range c.Signatures {
 		if n < 1 || n > mostValues {
-			return job.Usage("--signatures %d: must be between 1 and %d values", n, mostValues)
+			return job.Usage("--signatures %d: must be between 1 and %d", n, mostValues)
 		}
 	}
 	switch {
@@ -199,8 +199,8 @@ func (r *Job) do(ctx context.Context) (*records.Study, error) {
 }
 
 func tooMany(documents int64) error {
-	return job.Usage("%d documents have %d pairs, but study takes at most %d; name fewer files, or use --limit %d to read only the first documents; neardup dedup has no such limit",
-		documents, documents*(documents-1)/2, mostPairs, mostDocuments)
+	return job.Usage("%s documents have %s pairs, but study takes at most %s; name fewer files, or use --limit %d to read only the first documents; neardup dedup has no such limit",
+		records.Count(documents), records.Count(documents*(documents-1)/2), records.Count(mostPairs), mostDocuments)
 }
 
 // prepare makes the plan, and refuses at once an input that is far too large. The estimates of the plan are not exact.

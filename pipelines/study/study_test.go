@@ -335,7 +335,7 @@ func TestTooMany(t *testing.T) {
 			}
 			continue
 		}
-		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "study takes at most 1000000; name fewer files, or use --limit 1414") {
+		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "study takes at most 1,000,000; name fewer files, or use --limit 1414") {
 			t.Errorf("%d documents: %v", n, err)
 		}
 	}

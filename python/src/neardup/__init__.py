@@ -121,7 +121,8 @@ def compare(
     id: str | None = None,
     **spec: Unpack[_options.Compare],
 ) -> Answer:
-    """Finds the similar pairs of a small collection with several methods. Each row shows how far a method agrees."""
+    """Finds the similar pairs of a small collection with several methods. Each row shows how far one agrees with
+    the first."""
     options = dict(spec, text=text, id=id)
     check("compare", options)
     return Answer(_read("compare", loaded(data), options)[0], lambda answer: answer["methods"])

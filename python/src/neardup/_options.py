@@ -516,7 +516,8 @@ class Compare(TypedDict, total=False):
 
     write: Literal["pairs", "buckets", "candidates"] | Sequence[Literal["pairs", "buckets", "candidates"]]
     """Tables for output: pairs (the similar pairs with their similarity, if all methods use the same measure), buckets
-    (the documents of each bucket of each band), candidates (the distinct pairs that share a bucket) (default: all)."""
+    (the documents of each bucket of each band) and candidates (the distinct pairs that share a bucket) (default:
+    all)."""
 
     threshold: float
     """Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is chosen

@@ -173,7 +173,7 @@ def _result(command: str, code: int, printed: bytes, told: _Log) -> dict[str, An
         return answer
     message = answer.get("error") or told.error or told.rest[-2000:].strip()
     if code < 0 and not message:
-        message = f"{signal.Signals(-code).name} ended neardup; if it lacked memory, give a smaller memory"
+        message = f"{signal.Signals(-code).name} ended neardup; if it ran out of memory, set memory to a lower value"
     message = re.sub(r"; see neardup \w+ --help", f"; see help(neardup.{command})", message)
     raise Error(_in_words(message), code if code >= 0 else 128 - code)
 

@@ -160,7 +160,7 @@ class Result:
     removed = property(
         lambda self: Table(self, "removed"), doc="Documents removed, each with the one kept in its place."
     )
-    rejected = property(lambda self: Table(self, "rejected"), doc="Records that are unreadable or not compared.")
+    rejected = property(lambda self: Table(self, "rejected"), doc="Unreadable records, and documents not compared.")
     documents = property(
         lambda self: Table(self, "documents"),
         doc="Every record, and what became of it. Runs write this table only if write names it.",
@@ -186,7 +186,8 @@ class Result:
         return Report(self)
 
     def filter(self, data: T) -> T:
-        """Returns the kept rows of data, which must be the data of the run. Kind, order, columns and types stay."""
+        """Returns the kept rows of data, which must be the data of the run. Kind, order, columns and types do not
+        change."""
         rows = self._rows
         if rows is None or paths(loaded(data)) is not None:
             hint = "give output=OUTPUT, and read OUTPUT/corpus" if self._folder else f"read {self.path}/corpus"
