@@ -201,7 +201,7 @@ func failure(p *process, stderr string, status syscall.WaitStatus, exit int, rec
 		return fmt.Errorf("exit status %d, and %d in the record, want %d", status.ExitStatus(), run.Exit, exit)
 	case run.Status != "failed" || run.Error == "":
 		return fmt.Errorf("status %q, error %q", run.Status, run.Error)
-	case !strings.Contains(stderr, "neardup: "+run.Error):
+	case !strings.Contains(stderr, "neardup: "+strings.ReplaceAll(run.Error, p.Dir+"/", "")): // the log shortens paths
 		return fmt.Errorf("the log does not say %q", run.Error)
 	case record != (run.Job != "") || record != (len(keys) > 3):
 		return fmt.Errorf("a whole record: %t, want %t", !record, record)
