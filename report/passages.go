@@ -70,10 +70,6 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 			plural(r.Documents, "document"), plural(r.Words, "word"), terminal.Mask(r.ID))
 		out.item("", "%s", terminal.Mask(excerpt(r.Text)))
 	}
-	if run.Page {
-		out.printf("\n")
-		out.item("report", "%s", terminal.Mask(output.Folder{Dir: dir}.Path(output.ReportFile)))
-	}
 	out.printf("\n")
 	out.results(run, dir)
 	return out.err

@@ -162,9 +162,6 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	}
 	out.printf("\n")
 	out.results(run, dir)
-	if run.Page {
-		out.item("report", "%s", terminal.Mask(output.Folder{Dir: dir}.Path(output.ReportFile)))
-	}
 	return out.err
 }
 
@@ -374,7 +371,7 @@ func differInNumbers(run *records.Run) string {
 		count(n.Numbers), plural(n.Removed, "removed document"), differ, way, them)
 }
 
-// results prints the parts that the run wrote.
+// results prints the parts that the run wrote, and where its page is.
 func (p *printer) results(run *records.Run, dir string) {
 	var names []string
 	for _, name := range run.Parameters.Write {
@@ -385,6 +382,9 @@ func (p *printer) results(run *records.Run, dir string) {
 		names = append(names, fmt.Sprintf("%v/%s", name, kind))
 	}
 	p.lines("results in %s: %s", terminal.Mask(dir), strings.Join(append(names, "run.json"), ", "))
+	if run.Page {
+		p.item("report", "%s", terminal.Mask(output.Folder{Dir: dir}.Path(output.ReportFile)))
+	}
 }
 
 // printer prints and remembers the first error, so that callers check for errors only once.

@@ -63,7 +63,7 @@ func (c *showCmd) index(ctx context.Context, s streams) error {
 	}
 	kept, removed := x.Rows()
 	var text strings.Builder
-	fmt.Fprintf(&text, "index       generation %d, %s: %s kept, %s removed (only keys stored)\n", x.Number,
+	fmt.Fprintf(&text, "index       generation %d, %s: %s kept, %s removed\n", x.Number,
 		x.Made.Format(time.DateOnly), records.Plural(kept, "document"), records.Count(removed))
 	fmt.Fprintf(&text, "compares    column %s by %s, normalisation %s, threshold %s, %s\n", asked("text"), asked("shingle"),
 		asked("normalize"), asked("threshold"), asked("method"))

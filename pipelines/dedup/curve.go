@@ -22,7 +22,7 @@ const mostRows = 1 << 20
 func (c *CurveConfig) validate() error {
 	switch {
 	case (c.Bands != 0) != (c.Rows != 0):
-		return job.Usage("--bands and --rows go together; use both")
+		return job.Usage("--bands and --rows go together, each at least 1; use both")
 	case (c.D1 != nil) != (c.D2 != nil):
 		return job.Usage("--d1 and --d2 go together; use both")
 	case c.Bands == 0 && c.D1 == nil:

@@ -39,8 +39,8 @@ func New(n int, distinct, seed uint64) (*Signer, error) {
 	case n < 1:
 		return nil, fmt.Errorf("%d hash functions: must be at least 1", n)
 	case distinct < uint64(n):
-		return nil, fmt.Errorf("the documents have N = %d distinct shingles, fewer than the h = %d hash functions, which "+
-			"draw their numbers from 1…N without replacement", distinct, n)
+		return nil, fmt.Errorf("the documents have %d distinct shingles, but %d hash functions need at least as many",
+			distinct, n)
 	case distinct > maxDistinct:
 		return nil, fmt.Errorf("%d distinct shingles: at most %d", distinct, uint64(maxDistinct))
 	}

@@ -249,7 +249,7 @@ func TestFunctionsArePermutations(t *testing.T) {
 
 func TestTooFewShingles(t *testing.T) {
 	_, err := New(50, 49, 1)
-	if err == nil || !strings.Contains(err.Error(), "N = 49") || !strings.Contains(err.Error(), "h = 50") {
+	if err == nil || !strings.Contains(err.Error(), "49 distinct") || !strings.Contains(err.Error(), "50 hash functions") {
 		t.Errorf("49 shingles and 50 functions: %v", err)
 	}
 	if _, err := New(50, 50, 1); err != nil {
