@@ -547,7 +547,7 @@ def test_program_killed(monkeypatch, tmp_path):
     (tmp_path / "neardup").write_text("#!/bin/sh\nkill -9 $$\n")
     (tmp_path / "neardup").chmod(0o755)
     monkeypatch.setattr("neardup._process.binary", lambda: str(tmp_path / "neardup"))
-    with pytest.raises(neardup.Error, match="SIGKILL ended neardup; if it lacked memory") as caught:
+    with pytest.raises(neardup.Error, match="SIGKILL ended neardup; if it ran out of memory") as caught:
         neardup.dedup(TEXTS)
     assert caught.value.status == 137
 
