@@ -164,7 +164,7 @@ func TestTooFewShingles(t *testing.T) {
 	writeJSONL(t, path, []string{"one two three four five six", "one two three four five seven", "..."})
 	config := ask(t, path, "--signature=classic", "--bands=2", "--rows=2")
 	_, err := runJob(context.Background(), config, launch(config))
-	if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "N = 3") || !strings.Contains(err.Error(), "h = 4") {
+	if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "3 distinct") || !strings.Contains(err.Error(), "4 hash functions") {
 		t.Errorf("3 shingles and 4 functions: %v", err)
 	}
 	config = ask(t, path, "--signature=classic", "--bands=1", "--rows=3", "--threshold=0.3")
@@ -173,7 +173,7 @@ func TestTooFewShingles(t *testing.T) {
 	}
 	writeJSONL(t, path, nil)
 	config = ask(t, path, "--signature=classic", "--bands=1", "--rows=3")
-	if _, err := runJob(context.Background(), config, launch(config)); err == nil || !strings.Contains(err.Error(), "N = 0") {
+	if _, err := runJob(context.Background(), config, launch(config)); err == nil || !strings.Contains(err.Error(), "0 distinct") {
 		t.Errorf("no document: %v", err)
 	}
 }
