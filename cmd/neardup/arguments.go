@@ -124,7 +124,7 @@ func inputsFirst(app *kong.Application, args []string) []string {
 			valued[name] = !flag.IsBool() && !flag.IsCounter()
 		}
 	}
-	known := func(arg string) bool {
+	isFlag := func(arg string) bool {
 		name, long := strings.CutPrefix(arg, "--")
 		name, _, _ = strings.Cut(name, "=")
 		_, known := valued[name]
@@ -146,7 +146,7 @@ func inputsFirst(app *kong.Application, args []string) []string {
 				return args // global flags before a command
 			}
 			inputs = append(inputs, arg)
-		case !known(arg): // its value, if it has one, must not become an input
+		case !isFlag(arg): // its value, if it has one, must not become an input
 			return args
 		case takesNext(arg) && len(rest) > 1:
 			flags, rest = append(flags, arg, rest[1]), rest[1:]
