@@ -148,8 +148,8 @@ func check(ctx context.Context, dir string, want edition) error {
 	}
 	finished, err := output.Open(ctx, dir)
 	if err != nil {
-		if _, gone := storage.Stat(ctx, storage.Join(dir, output.SuccessFile)); errors.Is(gone, fs.ErrNotExist) && want == nil {
-			return nil // it was being replaced
+		if want == nil && errors.As(err, new(*output.StatusError)) {
+			return nil // it was being replaced when it was opened
 		}
 		return err
 	}
