@@ -169,7 +169,7 @@ func RunDocuments(
 	ctx context.Context, s Spec, h How, documents iter.Seq2[Document, error],
 ) (result *Result, err error) {
 	if len(s.Inputs)+len(s.NamedInputs)+len(s.Include)+len(s.Exclude) > 0 || s.InputsFrom != "" {
-		return nil, job.Usage("the documents are given; leave the fields empty that choose files")
+		return nil, job.Usage("the documents are given; leave empty the fields that choose files")
 	}
 	if resume, err := job.ParseResume(h.Resume); err != nil || resume == job.ResumeAlways {
 		return nil, cmp.Or(err, job.Usage("--resume always: the documents cannot be read again; leave Resume empty"))

@@ -243,7 +243,7 @@ func CheckFolder(ctx context.Context, dir, next string) error {
 
 // unfinished returns the error for a folder without a mark of success.
 func unfinished(ctx context.Context, dir string) error {
-	const next = "name the folder that --output named"
+	const next = "name the --output folder of a run"
 	if err := CheckFolder(ctx, dir, next); err != nil {
 		return err
 	}
@@ -286,13 +286,13 @@ func (f *Finished) read(ctx context.Context) error {
 	for name, into := range map[string]any{RunFile: &f.Run, ManifestFile: &f.Manifest} {
 		data, err := storage.ReadFile(ctx, f.Path(name))
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is damaged: %s is missing; run again with --overwrite", f.Dir, name)
+			return fmt.Errorf("%s is missing; run again with --overwrite", f.Path(name))
 		}
 		if err != nil {
 			return err
 		}
 		if err := json.Unmarshal(data, into); err != nil {
-			return fmt.Errorf("%s is damaged: %s: %w; run again with --overwrite", f.Dir, name, err)
+			return fmt.Errorf("%s is damaged; run again with --overwrite", f.Path(name))
 		}
 		if name == ManifestFile {
 			sum = Sum(data)

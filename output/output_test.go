@@ -84,8 +84,8 @@ func TestOpenRefuses(t *testing.T) {
 		"another run":         {output.RunFile, `{"job": "b"}`, "belongs to another run"},
 		"older tables": {output.RunFile, `{"job": "a", "formats": {"tables": "neardup-tables-2"}}`,
 			`has tables in the format "neardup-tables-2", but this version reads "neardup-tables-3"; run dedup again with --overwrite`},
-		"a manifest cut off": {output.ManifestFile, `{"ver`, "is damaged: manifest.json: "},
-		"a record cut off":   {output.RunFile, `{"jo`, "end of JSON input; run again with --overwrite"},
+		"a manifest cut off": {output.ManifestFile, `{"ver`, "/manifest.json is damaged; run again with --overwrite"},
+		"a record cut off":   {output.RunFile, `{"jo`, "/run.json is damaged; run again with --overwrite"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -27,7 +30,7 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 	var left int64
 	err = Sound(again, func() error {
 		if err := FooterFits(content); err != nil {
-			return fmt.Errorf("%w; %s", err, again)
+			return err
 		}
 		opened, err := parquet.OpenFile(content, content.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		if err == nil {
@@ -48,18 +51,19 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 		err := Sound(again, func() (err error) {
 			clear(some)
 			n, err = rows.Read(some[:min(left, rowsAtOnce)])
-			return err
+			switch left -= int64(n); {
+			case left == 0:
+				return nil
+			case n == 0 && err == nil: // avoids an endless loop
+				return errDamaged
+			default:
+				return err // an io.EOF comes too early
+			}
 		})
-		if left -= int64(n); left == 0 {
-			err = nil
-		}
 		for i := range n {
 			if !yield(some[i], nil) {
 				return false
 			}
-		}
-		if errors.Is(err, io.EOF) || n == 0 && err == nil && left > 0 { // avoids an endless loop
-			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
 			return yield(none, fmt.Errorf("%s: %w", file, err))
@@ -84,13 +88,20 @@ func fits(file, rows *parquet.Schema) error {
 // again says what to do about a damaged file of an output.
 const again = "run dedup again with --overwrite"
 
-// Sound returns read's error, or, if read panics, an error with the hint next: the Parquet package panics on some
-// damaged files.
+var errDamaged = errors.New("the file is damaged")
+
+// Sound returns an error of read that a store or the end of a context has caused. If read fails otherwise, or panics,
+// as the Parquet package does on some damaged files, the error says that the file is damaged, with the hint next.
 func Sound(next string, read func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the file is damaged; %s: %v", next, p)
+		p := recover()
+		if p == nil && (err == nil || storage.Failed(err) || slices.ContainsFunc([]error{
+			fs.ErrNotExist, context.Canceled, context.DeadlineExceeded,
+		}, func(cause error) bool { return errors.Is(err, cause) })) {
+			return
 		}
+		slog.Debug("file damaged", "error", err, "panic", p)
+		err = fmt.Errorf("%w; %s", errDamaged, next)
 	}()
 	return read()
 }
@@ -103,7 +114,7 @@ func FooterFits(content *storage.Content) error {
 		return err
 	}
 	if n := binary.LittleEndian.Uint32(tail[:4]); int64(n) > content.Size() {
-		return errors.New("the file is damaged")
+		return errDamaged
 	}
 	return nil
 }

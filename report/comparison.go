@@ -145,8 +145,8 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 	f := plot.Figure{
 		Title: fmt.Sprintf("Pairs of documents with a similarity of at least %v, found by %d methods", c.Threshold,
 			len(methods)),
-		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured against %s, the "+
-			"time and memory that each takes, and its candidates. Pairs have a similarity of at least %v%s.",
+		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured against %s, and "+
+			"the time, memory and candidates of each. Pairs have a similarity of at least %v%s.",
 			strings.Join(methods, ", "), strings.Join(truths, " and "), c.Threshold, signatures(c)),
 	}
 	for _, chart := range charts {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/neardup/neardup/internal/configfile"
+	"github.com/neardup/neardup/records"
 )
 
 type configCmd struct {
@@ -33,7 +33,7 @@ func (c *configInitCmd) Run(app *kong.Application, s streams) error {
 		}
 		take = append(take, command.Name)
 	}
-	return withHelp(fmt.Errorf("there is no job file for %s; name one of %s", c.Command, strings.Join(take, ", ")), "config init")
+	return withHelp(fmt.Errorf("there is no job file for %s; use %s", c.Command, records.Or(take...)), "config init")
 }
 
 func (c *configInitCmd) write(template string, stdout io.Writer) error {

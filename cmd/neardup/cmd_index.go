@@ -120,8 +120,8 @@ func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
 	if err != nil || s.Quiet {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "dropped run %s: the index forgets %s that the run kept, and %d that later runs removed "+
-		"because of one of these; no corpus changes\n", c.Of, records.Plural(dropped.Kept, "document"), dropped.Fallen)
+	_, err = fmt.Fprintf(s.Out, "dropped run %s: the index forgets %s that the run kept, and %d similar to these that "+
+		"later runs removed; no corpus changes\n", c.Of, records.Plural(dropped.Kept, "document"), dropped.Fallen)
 	return err
 }
 

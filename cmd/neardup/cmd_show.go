@@ -26,6 +26,9 @@ func (c *showCmd) Run(ctx context.Context, s streams) error {
 	if c.Document == "" {
 		return c.index(ctx, s)
 	}
+	if _, err := dedup.OpenIndex(ctx, c.Output); err == nil {
+		return withHelp(fmt.Errorf("%s is an index; leave out the id to show what it contains", c.Output), "show")
+	}
 	if of, err := show.Passages(ctx, c.Config); of != nil || err != nil {
 		return c.passages(s, of, err)
 	}

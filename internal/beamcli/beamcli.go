@@ -98,6 +98,9 @@ func parse(args []string) error {
 	flag.CommandLine.Init("beam options", flag.ContinueOnError)
 	flag.CommandLine.SetOutput(io.Discard)
 	if err := flag.CommandLine.Parse(args); err != nil {
+		if name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); unknown {
+			return fmt.Errorf("beam option: --%s is unknown; drop it", name)
+		}
 		return fmt.Errorf("beam option: %w", err)
 	}
 	if flag.NArg() > 0 {

@@ -288,7 +288,7 @@ func TestMisspeltVariable(t *testing.T) {
 	if _, _, err := parse(t, "", "dedup"); err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "NEARDUP_TRESHOLD belongs to no flag; did you mean NEARDUP_THRESHOLD?") {
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "NEARDUP_TRESHOLD matches no flag; did you mean NEARDUP_THRESHOLD?") {
 		t.Errorf("%q", got)
 	}
 }

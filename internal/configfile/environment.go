@@ -127,7 +127,7 @@ func warnOfMisspelt(app *kong.Application, selected *kong.Node) {
 			nearest = edit.Nearest(name, maps.Keys(variables))
 		}
 		if short || edit.Distance(name, nearest) <= length/4 {
-			slog.Warn(fmt.Sprintf("%s belongs to no flag; did you mean %s?", name, nearest))
+			slog.Warn(fmt.Sprintf("%s matches no flag; did you mean %s?", name, nearest))
 		}
 	}
 }

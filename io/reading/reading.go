@@ -51,6 +51,9 @@ type Progress struct {
 	Stored  int64 // bytes of the stored file, as listed
 }
 
+// ErrAbsent is the error of a position where no record begins.
+var ErrAbsent = errors.New("no record begins there; check the position, and whether the file has changed")
+
 // ErrStop is the error by which a callback ends the reading early; the caller then gets no error.
 var ErrStop = errors.New("stop")
 

@@ -503,9 +503,9 @@ func TestCorpusErrors(t *testing.T) {
 		block []byte
 		want  string
 	}{
-		"no record there":       {blocks.AppendKey(nil, blocks.NewKey(0, 1)), path + ": no record begins at 1, where one was removed"},
-		"dropped behind":        {blocks.AppendKey(blocks.AppendKey(nil, 4), 9), path + ": no record begins at 9"},
-		"dropped twice":         {blocks.AppendKey(blocks.AppendKey(nil, 4), 4), path + ": no record begins at 4"},
+		"no record there":       {blocks.AppendKey(nil, blocks.NewKey(0, 1)), path + " at byte 1, where one was removed"},
+		"dropped behind":        {blocks.AppendKey(blocks.AppendKey(nil, 4), 9), path + " at byte 9, where"},
+		"dropped twice":         {blocks.AppendKey(blocks.AppendKey(nil, 4), 4), path + " at byte 4, where"},
 		"keys that are cut off": {[]byte{1, 2, 3}, "corrupt"},
 	} {
 		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}

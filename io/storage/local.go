@@ -512,7 +512,7 @@ func (local) Move(ctx context.Context, from, to string) error {
 	err := os.Rename(from, to)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := os.Lstat(from); gone == nil {
-			return fmt.Errorf("moving %s: the folder of %s was removed meanwhile", from, to)
+			return fmt.Errorf("moving %s: the folder of %s was removed meanwhile; run again", from, to)
 		}
 	}
 	return err

@@ -134,7 +134,7 @@ func scan(s string) (in syntax, err error) {
 		switch s[i] {
 		case '\\':
 			if i++; i == len(s) || s[i] == '/' {
-				return in, badPattern(`there is nothing after a \`)
+				return in, badPattern(`nothing follows a \; write \\ to match a literal \`)
 			}
 		case '[':
 			end, err := bracketsEnd(s, i)
@@ -182,7 +182,7 @@ func bracketsEnd(s string, start int) (int, error) {
 		case s[i] == '\\':
 			i++
 		case s[i] == ']' && i == first:
-			return 0, badPattern(s[start:i+1] + " has nothing in it")
+			return 0, badPattern(s[start:i+1] + ` is empty; write \[ to match a literal [`)
 		case s[i] == ']':
 			return i, nil
 		}

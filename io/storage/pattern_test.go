@@ -221,8 +221,8 @@ func TestMatch(t *testing.T) {
 	}
 	for bad, why := range map[string]string{
 		"[": `unmatched [; write \[ to match a literal [`, "a/[b": "unmatched [", "[a/b]": "unmatched [", `[a\]`: "unmatched [",
-		"[]": "[] has nothing in it", "x[!]]": "[!] has nothing in it",
-		`a\`: `there is nothing after a \`, `a\/b`: `there is nothing after a \`,
+		"[]": "[] is empty", "x[!]]": "[!] is empty",
+		`a\`: `nothing follows a \`, `a\/b`: `nothing follows a \`,
 		"{a/b,c}": "braces cannot contain a slash; use two patterns", "x{a,{b}/}": "braces cannot contain a slash",
 	} {
 		_, err := storage.Match(bad, "elsewhere")

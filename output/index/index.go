@@ -137,7 +137,7 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 	}
 	var now current
 	if err := json.Unmarshal(data, &now); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w; restore it so that it names the last file in %s", file, err,
+		return nil, fmt.Errorf("%s is damaged; restore it so that it names the last file in %s", file,
 			storage.Join(dir, generations))
 	}
 	x.version = info.Version

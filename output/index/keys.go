@@ -108,9 +108,9 @@ func read(
 		return err
 	}
 	defer content.Close()
-	err = output.Sound("the file cannot be read", func() error { return readGroups(content, within, do) })
+	err = output.Sound(check, func() error { return readGroups(content, within, do) })
 	if err != nil {
-		return fmt.Errorf("%s: %w; %s", path, err, check)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }

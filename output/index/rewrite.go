@@ -159,7 +159,7 @@ func (r *rewriting) documents(
 						run++
 					}
 					if run == len(left) {
-						return fmt.Errorf("%s: more rows than its runs have added", f.Path)
+						return fmt.Errorf("%s: more rows than its runs have added; %s", f.Path, check)
 					}
 					left[run]--
 					leave, err := r.leave(table, first+run, &stored)

@@ -143,11 +143,11 @@ func (c *Config) validateComparing() error {
 	vectors := slices.ContainsFunc(parts, func(p part) bool { return p.measure != job.Jaccard })
 	switch {
 	case bySimHash && c.Compare == job.Jaccard:
-		return job.Usage("--compare jaccard: simhash supports only cosine and overlap; use one of these")
+		return job.Usage("--compare jaccard: simhash supports only cosine and overlap; use --compare cosine or overlap")
 	case c.Compare != "" && !measured:
 		return job.Usage("--compare %s: none of --methods %s uses this measure; add simhash or pieces", c.Compare, names)
 	case c.Pieces != 0 && !bySimHash:
-		return job.Usage("--pieces %d: add simhash or pieces to --methods", c.Pieces)
+		return job.Usage("--pieces %d: these methods compute no SimHash signatures; add simhash or pieces to --methods", c.Pieces)
 	case !slices.ContainsFunc(parts, part.signed) && (c.Bits != usual.Bits || c.Vectors != usual.Vectors):
 		return job.Usage("--bits %d --vectors %s: these methods compute no SimHash signatures; add simhash or pieces to --methods", c.Bits, c.Vectors)
 	case !vectors && c.Weights != usual.Weights:

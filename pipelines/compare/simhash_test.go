@@ -187,9 +187,9 @@ func TestUsualPieces(t *testing.T) {
 func TestRefusalsOfSimHash(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--methods=minhash,simhash":                                                   "no other method listed compares by jaccard, so there is nothing to compare minhash with; add complete",
-		"--methods=complete,minhash,simhash --compare=jaccard":                        "supports only cosine and overlap; use one of these",
+		"--methods=complete,minhash,simhash --compare=jaccard":                        "supports only cosine and overlap; use --compare cosine or overlap",
 		"--methods=complete,minhash --compare=cosine":                                 "none of --methods complete,minhash uses this measure; add simhash or pieces",
-		"--methods=complete,minhash --pieces=3":                                       "--pieces 3: add simhash or pieces to --methods",
+		"--methods=complete,minhash --pieces=3":                                       "--pieces 3: these methods compute no SimHash signatures; add simhash or pieces to --methods",
 		"--methods=complete,brute-force --compare=cosine --bits=8":                    "compute no SimHash signatures",
 		"--methods=complete,minhash --vectors=sign":                                   "compute no SimHash signatures",
 		"--methods=complete,minhash --weights=tf":                                     "--weights tf: sets have no weights",

@@ -39,7 +39,8 @@ func (r *run) account(ctx context.Context) (*records.Manifest, error) {
 	r.countReferences(facts)
 	r.countValues(facts)
 	if n, expected := r.record.Counts.Records, r.planned.Documents; n > estimateTolerance*expected {
-		r.warn("read %d records, but the sample predicted %d; groups and memory use may have been larger than planned", n, expected)
+		r.warn("read %s records, but the sample predicted %s; groups and memory use may have been larger than planned",
+			records.Count(n), records.Count(expected))
 	}
 	for _, fact := range facts {
 		if output.PartOf(fact.Name) == output.Documents {
@@ -168,7 +169,7 @@ func (r *run) checkLoss() error {
 		dropped += n.NotCompared
 	}
 	if r.asked.Writes(output.Documents) && r.listed != n.Records {
-		return fmt.Errorf("lost records: %d were read, but the table documents has %d rows; this is an error in neardup; please report it with run.json",
+		return fmt.Errorf("lost records: %d were read, but the documents table has %d rows; this is an error in neardup; please report it with run.json",
 			n.Records, r.listed)
 	}
 	if r.asked.Writes(output.Corpus) && n.Records != n.Corpus+n.Removed+dropped {

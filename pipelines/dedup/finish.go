@@ -34,7 +34,7 @@ func (r *run) leave(ctx, ending context.Context, err error) error {
 	if left.Err != nil {
 		left.Err = job.Cause(ctx, left.Err)
 	}
-	failed := errors.New("other jobs were to follow it")
+	failed := errors.New("it was not the last job of the run")
 	if r.last {
 		failed = r.handOver(ctx, &left)
 	}

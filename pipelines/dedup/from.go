@@ -105,7 +105,7 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	var lacking []string
 	for _, part := range replayed {
 		if !was.Wrote(string(part)) && (part != output.Rejected || n.Unreadable+n.NotCompared > 0) {
-			lacking = append(lacking, "the table "+string(part))
+			lacking = append(lacking, "the "+string(part)+" table")
 		}
 	}
 	switch {
@@ -128,9 +128,9 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	case slices.Contains(was.Inputs, "-"):
 		return refuse("it was made from standard input, which cannot be read again")
 	case slices.Contains(c.Write, string(output.Documents)):
-		return refuse("its tables do not list every record for --write documents")
+		return refuse("its tables do not list every record; leave documents out of --write")
 	case c.MaxRemoved != "":
-		return refuse("--max-removed %s: its tables do not say how many documents a file has", c.MaxRemoved)
+		return refuse("its tables do not say how many documents a file has; drop --max-removed")
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 		{whole, "--resume=always", "drop --resume always"},
 		{crowd, "--threshold=.7", "it may list only some pairs of groups that exceed --pair-budget"},
 		{beside, "--threshold=.9", "made with --against"},
-		{lean, "--threshold=.9", "it lacks the table clusters"},
+		{lean, "--threshold=.9", "it lacks the clusters table"},
 		{copies, "--threshold=.5", "it has only copies"},
 	} {
 		_, err := decidedAgain(t, c.from, strings.Fields(c.flags)...)
@@ -193,7 +193,7 @@ func TestDecideAgainElsewhere(t *testing.T) {
 	t.Chdir(there)
 	first := run(t, ask(t, "in.jsonl"))
 	t.Chdir(t.TempDir())
-	const want = "its run named its input relative to the folder it was started in"
+	const want = "that run found its input below its working folder; run this command there"
 	if _, err := decidedAgain(t, first, "--threshold=.9"); job.Status(err) != 2 || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -133,7 +134,7 @@ func (c *Config) follow(x *index.Index) error {
 		}
 		flag := "--" + strings.ReplaceAll(name, "_", "-")
 		flags = append(flags, flag)
-		differ = append(differ, fmt.Sprintf("%s %s (this run: %s)", flag, value, mine))
+		differ = append(differ, fmt.Sprintf("%s %s (this run: %s)", flag, bytes.Trim(value, "[]"), bytes.Trim(mine, "[]")))
 	}
 	if len(differ) > 0 {
 		return job.Usage("--against %s: the index was made with %s; drop %s, or create another index",

@@ -291,6 +291,7 @@ func (r *run) besides(ctx context.Context, exists error) error {
 	if job.Status(exists) != 3 || slices.Contains(r.config.Inputs, "-") {
 		return exists
 	}
+	r.output = "" // exists says what is wrong with it
 	err := job.InTempFolder(ctx, r.config.TempDir, func(temp string) error {
 		r.temp = temp
 		return r.makePlan(ctx)
@@ -316,7 +317,7 @@ func (r *run) makePlan(ctx context.Context) error {
 		if job.Status(err) == 2 {
 			where := ""
 			if slices.ContainsFunc(r.asked.Inputs, isRelative) {
-				where = "; its run named its input relative to the folder it was started in: start this run there"
+				where = "; that run found its input below its working folder; run this command there"
 			}
 			err = job.Usage("--from %s: cannot read its input again: %w%s", r.config.From, err, where)
 		}

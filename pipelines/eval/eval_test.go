@@ -116,7 +116,7 @@ func TestTruth(t *testing.T) {
 		"id_a,id_b\n1,1\n":       "\"1\" is paired with itself",
 		"id,cluster\n1,x\n1,y\n": "\"1\" is in two clusters, x and y",
 		`{"id_a": 1}`:            "row 1: it has neither",
-		"{\"id_a\": 1, \"id_b\": 2}\n{\"id\": 1, \"cluster\": 2}": "row 2: it has clusters, but the rows before it have pairs; list only one of them",
+		"{\"id_a\": 1, \"id_b\": 2}\n{\"id\": 1, \"cluster\": 2}": "row 2: it has clusters, but the rows before it have pairs; list only pairs or only clusters",
 		`{"id": 1, "cluster": null}`:                              "row 1: cluster is null; give a string or a number",
 		`{"id_a": [1], "id_b": 2}`:                                "row 1: id_a is [1]; give",
 		"id,cluster\n1,x\n2,\n":                                   "\"2\" has no cluster",

@@ -32,7 +32,7 @@ func (e *evaluation) bySample(ctx context.Context) error {
 		}
 	}
 	if e.f.Run.Parameters.Method == job.Exact {
-		return job.Usage("--sample: the run's --method exact looked for copies only, and found them all; use --truth " +
+		return job.Usage("--sample: the run's --method exact looked only for copies, and found them all; use --truth " +
 			"FILE instead")
 	}
 	return e.again(ctx, [][]job.Read{{job.First, job.Second}, {job.First}}, func(plan *job.Plan, temp string) error {

@@ -137,7 +137,7 @@ func (t *truth) readLines(in io.Reader) error {
 		}
 		kind, err := kindOf(func(column string) bool { return row[column] != nil })
 		if err == nil && t.kind != "" && kind != t.kind {
-			err = fmt.Errorf("it has %s, but the rows before it have %s; list only one of them", kind, t.kind)
+			err = fmt.Errorf("it has %s, but the rows before it have %s; list only pairs or only clusters", kind, t.kind)
 		}
 		var cells [2]string
 		for i := 0; i < len(cells) && err == nil; i++ {

@@ -144,7 +144,7 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 		return nil, err
 	}
 	if toStdout && c.Format != asSQL && len(tables) != 1 {
-		return nil, job.Usage("--output -: the output has %d tables, and standard output takes one; use --table",
+		return nil, job.Usage("--output -: the output has %d tables, but standard output can take only one; use --table",
 			len(tables))
 	}
 	put := func(name string, write func(io.Writer) error) error {
@@ -200,7 +200,7 @@ func (c *Config) tables(f *output.Finished) ([]table, error) {
 	}
 	for _, name := range c.Tables {
 		if !slices.Contains(names, name) {
-			return nil, job.Usage("--table %s: %s has no such table; name one of %s", name, c.From, job.Listed(names...))
+			return nil, job.Usage("--table %s: %s has no such table; use %s", name, c.From, records.Or(names...))
 		}
 	}
 	return asked, nil

@@ -178,7 +178,7 @@ func CheckCorpusNames(in *blocks.Inputs, output string) error {
 	for i := range in.Pieces.Len() {
 		for name := range strings.SplitSeq(in.PieceName(i), "/") {
 			if len(name) > longest {
-				return Usage("%s: corpus/ on a disk cannot have a file of this name, which has more than %d bytes; rename the input file, or use an --output in a store",
+				return Usage("%s: corpus/ on a disk cannot have a file of this name, which has more than %d bytes; rename the input file, or use an --output in an object store",
 					in.File(in.Pieces.At(i).File).Path, longest)
 			}
 		}

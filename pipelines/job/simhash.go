@@ -96,6 +96,9 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 // rounded prints a number with three significant digits, and without an exponent.
 func rounded(v float64) string {
 	v, _ = strconv.ParseFloat(fmt.Sprintf("%.2e", v), 64) // never fails
+	if v >= 1000 {
+		return records.Count(int64(v))
+	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 

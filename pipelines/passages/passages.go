@@ -116,7 +116,7 @@ func (c *Config) validate() (*job.Asked, error) {
 			c.Whole)
 	case c.DropCovered != 0 && len(c.Against) > 0:
 		return nil, job.Usage("--drop-covered: with --against, neardup looks for items only; use --drop-contaminated, or " +
-			"leave --against out")
+			"drop --against")
 	case len(c.Against) == 0 && (c.DropContaminated || c.ItemShare != usualShare):
 		return nil, job.Usage("--item-share and --drop-contaminated apply only to items; name the items with --against")
 	case !(c.ItemShare > 0 && c.ItemShare <= 1):

@@ -142,8 +142,8 @@ func (c *Config) validate() (*job.Asked, error) {
 		return nil, job.Usage("--sort estimate and --min-similarity, which needs exact similarities, cannot " +
 			"be used together; use one")
 	case c.Method == job.SimHash && c.Compare == job.Jaccard:
-		return nil, job.Usage("--compare jaccard: --method simhash supports only cosine and overlap; use one of " +
-			"these, or drop --method")
+		return nil, job.Usage("--compare jaccard: --method simhash supports only cosine and overlap; use --compare " +
+			"cosine or overlap, or drop --method")
 	case c.asked() && (c.Method == job.SimHash || c.Compare != "" && c.Compare != job.Jaccard):
 		return nil, job.Usage("--signature, --bands and --rows apply only to --compare jaccard, but this query compares "+
 			"by %s; drop them, or use --method simhash with --pieces to compare fewer documents", cmp.Or(c.Compare, job.Overlap))

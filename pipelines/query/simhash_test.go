@@ -161,7 +161,7 @@ func TestNearestVectorsAndSignatures(t *testing.T) {
 // Wrong settings of SimHash are refused, and the message says what to give.
 func TestRefusalsOfSimHash(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--method=simhash --compare=jaccard":                                 "supports only cosine and overlap; use one of these",
+		"--method=simhash --compare=jaccard":                                 "supports only cosine and overlap; use --compare cosine or overlap, or drop --method",
 		"--method=simhash --signature=fss":                                   "compares by overlap; drop them, or use --method simhash with --pieces",
 		"--compare=cosine --bands=2 --rows=2":                                "apply only to --compare jaccard",
 		"--compare=overlap --pieces=4":                                       "--pieces 4: add --method simhash",

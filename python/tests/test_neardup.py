@@ -224,7 +224,7 @@ def test_paths(tmp_path):
     assert result.pairs.to_arrow().to_pylist() == list(result.pairs)
     assert pl.DataFrame(result.pairs).equals(result.pairs.to_polars())
     assert "srcdoc=" in result.report._repr_html_() and result.report.path.exists()
-    with pytest.raises(TypeError, match=r"but the run read files; read .*/out/corpus for what it kept"):
+    with pytest.raises(TypeError, match=r"but the run read files; the kept rows are in .*/out/corpus"):
         result.filter(TLDR)
     files = [TLDR / "osx.jsonl", TLDR / "linux.jsonl"]
     assert neardup.dedup(files).summary["input"]["files"] == 2
@@ -379,7 +379,7 @@ def test_messages_name_no_removed_folder(tmp_path, monkeypatch):
     with pytest.raises(neardup.Error, match=command) as caught:
         neardup.dedup([{"id": "a", "text": None}])
     assert caught.value.status == 4 and str(tmp_path) not in str(caught.value)
-    with pytest.raises(TypeError, match="give output=OUTPUT, and read OUTPUT/corpus for what it kept"):
+    with pytest.raises(TypeError, match="give output=OUTPUT, and read the kept rows in OUTPUT/corpus"):
         neardup.dedup(TLDR).filter(TLDR)
     failing = """#!/bin/sh
 for word; do case $word in --output=*) printf '{"error": "write %s/a: full; free space"}' "${word#*=}" ;; esac; done
@@ -396,7 +396,7 @@ def test_other_data():
     for data, message in (
         (
             datasets.DatasetDict(train=datasets.Dataset.from_dict(COLUMNS)),
-            r"it has splits: give one, as in data\['train'\]",
+            r"give one of its splits, as in data\['train'\]",
         ),
         (b"text", "data is of type bytes; give a path"),
         (3, "data is of type int;"),
@@ -454,7 +454,7 @@ def test_other_commands(tmp_path):
     assert compared["buckets"].is_null().to_list() == [True, False]
     with pytest.raises(TypeError, match="did you mean 'nearest'"):
         neardup.query(TLDR, "osx/as", neares=1)
-    with pytest.raises(TypeError, match="give either of, an id, or document, a text"):
+    with pytest.raises(TypeError, match=r"give either of \(an id\) or document \(a text\)"):
         neardup.query(TLDR)
     with pytest.raises(neardup.Error, match=r"^document: the text has no tokens"):
         neardup.query(TLDR, document="")

@@ -95,11 +95,17 @@ func public(these bool) func(*Options, string) error {
 func text(field func(*Options) *string, of ...string) func(*Options, string) error {
 	return func(o *Options, value string) error {
 		if len(of) > 0 && !slices.Contains(of, value) {
-			return fmt.Errorf("%q is unknown; use %s or %s", value, strings.Join(of[:len(of)-1], ", "), of[len(of)-1])
+			return fmt.Errorf("%q is unknown; use %s", value, or(of))
 		}
 		*field(o) = value
 		return nil
 	}
+}
+
+// or joins several words as "a, b or c".
+func or(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // switches are the options that need no value on a command line.
@@ -155,7 +161,7 @@ func (o *Options) Pass(name, value string) (ok bool, err error) {
 func (o *Options) Set(name, value string) error {
 	set := named[strings.ReplaceAll(name, "_", "-")]
 	if set == nil {
-		return fmt.Errorf("%s is unknown; use one of %s", name, strings.Join(Names(), ", "))
+		return fmt.Errorf("%s is unknown; use %s", name, or(Names()))
 	}
 	if err := set(o, value); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -225,7 +225,7 @@ func (f *similarFn) documents(row *records.Pair) (a, b blocks.Profile, err error
 	of := func(source string, position int64, id string, size int32) (blocks.Profile, error) {
 		file, ok := f.files(source)
 		if !ok {
-			return blocks.Profile{}, fmt.Errorf("the table pairs names %s, which is not an input file", source)
+			return blocks.Profile{}, fmt.Errorf("the pairs table names %s, which is not an input file", source)
 		}
 		key := blocks.NewKey(file, position)
 		own := blocks.Hash{Hi: uint64(key) + 1} // none is zero
@@ -247,7 +247,7 @@ func (f *similarFn) component(next func() (clustered, error, bool), of blocks.Ke
 		case err != nil:
 			return 0, err
 		case !ok:
-			return 0, fmt.Errorf("it lacks %s at %d, which is in the table pairs", f.in.Source(of), of.Position())
+			return 0, fmt.Errorf("it lacks %s at %d, which is in the pairs table", f.in.Source(of), of.Position())
 		}
 		if file, ok := f.files(row.Source); ok && blocks.NewKey(file, row.Position) == of {
 			return blocks.Key(row.Cluster), nil

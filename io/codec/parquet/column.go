@@ -130,7 +130,7 @@ func (c *Column) Peek(whole bool) (bool, error) {
 	return true, nil
 }
 
-var errIndex = errors.New("the page index contradicts it")
+var errIndex = errors.New("the page index contradicts it" + fetch)
 
 // page loads the next page. It returns false at the end.
 func (c *Column) page() (bool, error) {

@@ -23,13 +23,16 @@ func refused(c format.CompressionCodec) error {
 		return errors.New("it is compressed with LZO, which neardup does not support; write the file again " +
 			"with another codec")
 	case c < 0 || c > format.Lz4Raw:
-		return fmt.Errorf("it is compressed with the unknown codec %d", c)
+		return fmt.Errorf("it is compressed with the unknown codec %d; write the file again with another", c)
 	default:
 		return nil
 	}
 }
 
-var errDamaged = errors.New("its data is damaged; fetch the file again, or leave it out")
+// fetch says what to do about a damaged file.
+const fetch = "; fetch the file again, or leave it out"
+
+var errDamaged = errors.New("its data is damaged" + fetch)
 
 // maxUnpacker bounds the memory of a zstd decoder besides the page, whatever its frames claim.
 const maxUnpacker = 128 << 20

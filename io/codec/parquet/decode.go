@@ -134,7 +134,7 @@ func newValues(h *PageHeader, l *Leaf, data []byte, words *Dictionary, most int6
 		}
 		return &splitValues{data: data, value: make([]byte, l.Width)}, nil
 	default:
-		return nil, fmt.Errorf("the encoding %d is not known for its type; write the file again with another", e)
+		return nil, fmt.Errorf("its type has no encoding %d; write the file again with another", e)
 	}
 }
 

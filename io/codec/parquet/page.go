@@ -195,7 +195,7 @@ func (c *Column) find(ahead int64) (bool, error) {
 		switch h.Kind {
 		case format.DataPage, format.DataPageV2:
 			if h.Values > c.remaining {
-				return false, c.Broken(fmt.Errorf("it has %d values, but only %d are left in the row group", h.Values, c.remaining))
+				return false, c.Broken(fmt.Errorf("it has %d values, but only %d are left in the row group"+fetch, h.Values, c.remaining))
 			}
 			if h.Values > 0 {
 				return true, nil
@@ -226,7 +226,7 @@ func (c *Column) readHeader(ahead int64) error {
 		case err != nil:
 			return err
 		case c.Header.Stored > c.window.end-c.Offset-int64(len(c.Header.Bytes)):
-			return fmt.Errorf("%d bytes are missing", c.Header.Stored)
+			return fmt.Errorf("%d bytes are missing"+fetch, c.Header.Stored)
 		}
 		c.Header.Bytes = append([]byte(nil), c.Header.Bytes...)
 		return nil
@@ -242,7 +242,7 @@ func (f *File) fits(h *PageHeader) error {
 	case h.Uncompressed > f.MaxPage:
 		return fmt.Errorf("%w: %d bytes when unpacked, more than %d", ErrPage, h.Uncompressed, f.MaxPage)
 	case h.Stored > f.MaxPage:
-		return fmt.Errorf("%d bytes unpack to %d", h.Stored, h.Uncompressed)
+		return fmt.Errorf("%d bytes cannot unpack to %d"+fetch, h.Stored, h.Uncompressed)
 	default:
 		return nil
 	}
@@ -370,7 +370,7 @@ func (c *Column) checkLevels() error {
 	return nil
 }
 
-var errBitPacked = errors.New("its levels are bit-packed, as no writer has done since 2013; write the file again")
+var errBitPacked = errors.New("its levels are bit-packed, which no writer has done since 2013; write the file again")
 
 // body unpacks the page whose header was read into levels and values.
 func (c *Column) body() (rep, def, data []byte, err error) {

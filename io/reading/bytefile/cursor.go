@@ -535,7 +535,7 @@ func (c *cursor) show(p piece, record *reading.Record, see func(*reading.Record)
 func (c *cursor) failed(err error) error {
 	where := fmt.Sprintf("%s: at byte %d", c.path, c.pos+int64(c.hi-c.lo))
 	switch {
-	case c.compression == "":
+	case c.compression == "" || c.ctx.Err() != nil || storage.Failed(err) || errors.As(err, new(*storage.ChangedError)):
 		err = fmt.Errorf("%s: %w", where, err)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		err = fmt.Errorf("%s of its content: what follows needs a larger window than --max-window %d; raise the limit if "+
@@ -547,8 +547,8 @@ func (c *cursor) failed(err error) error {
 		err = fmt.Errorf("%s of its content: the compressed data ends early or is followed by other bytes; fetch the "+
 			"file again, or leave it out", where)
 	default:
-		err = fmt.Errorf("%s of its content: the compressed data is damaged (%w); fetch the file again, or "+
-			"leave it out", where, err)
+		err = fmt.Errorf("%s of its content: the compressed data is damaged; fetch the file again, or "+
+			"leave it out", where)
 	}
 	return &reading.ContentError{Err: err}
 }
@@ -575,13 +575,13 @@ func (c *cursor) seek(position int64) (piece, error) {
 		p, err := c.next()
 		switch {
 		case err == io.EOF:
-			return piece{}, errors.New("the file ends before it")
+			return piece{}, reading.ErrAbsent
 		case err != nil:
 			return piece{}, err
 		case p.position == position && !p.filler && !p.continued:
 			return p, nil
 		case p.position > position:
-			return piece{}, errors.New("no record begins there")
+			return piece{}, reading.ErrAbsent
 		}
 	}
 }

@@ -308,13 +308,13 @@ func TestSeek(t *testing.T) {
 		})
 	}
 	in := plant(t, f.Format, f.Content)
-	for position, want := range map[int64]string{1: "no record begins there", int64(len(f.Content)) + 1<<20: "the file ends before it"} {
+	for _, position := range []int64{1, int64(len(f.Content)) + 1<<20} {
 		r, err := in.cursor(t.Context(), whole, 1<<19)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.seek(position); err == nil || err.Error() != want {
-			t.Errorf("seek to %d: error %v, want %s", position, err, want)
+		if _, err := r.seek(position); err != reading.ErrAbsent {
+			t.Errorf("seek to %d: error %v", position, err)
 		}
 		if err := r.close(); err != nil {
 			t.Error(err)
@@ -389,7 +389,7 @@ func TestBrokenFiles(t *testing.T) {
 		"gzip without its trailer": {gz[:len(gz)-8], "the compressed data ends early or is followed by other bytes; fetch the file again"},
 		"gzip's magic alone":       {gz[:2], "at byte 0 of its content: the compressed data ends early or is followed by other bytes; fetch"},
 		"gzip and garbage":         {append(slices.Clone(gz), "garbage, and more"...), "invalid header); fetch the file again, or leave it out"},
-		"gzip damaged":             {damaged, "invalid checksum); fetch the file again, or leave it out"},
+		"gzip damaged":             {damaged, "the compressed data is damaged; fetch the file again, or leave it out"},
 		"zstd truncated":           {zst[:len(zst)/2], "of its content: the compressed data ends early or is followed by other bytes; fetch the file again"},
 		"zstd's magic alone":       {zst[:4], "at byte 0 of its content: the compressed data ends early or is followed by other bytes; fetch"},
 		// RFC 8878, section 3.1.1: a single-segment frame with dictionary 7 and a raw block.

@@ -37,7 +37,7 @@ func (r Reader) Copy(
 		for _, rows := range [][]int64{dropped, edited} {
 			for i, row := range rows {
 				if row < span.Start || row >= end || i > 0 && row <= rows[i-1] {
-					return fmt.Errorf("%s: no row %d, where one was removed or edited", file.Path, row)
+					return fmt.Errorf("%s at row %d, where one was removed or edited: %w", file.Path, row, reading.ErrAbsent)
 				}
 			}
 		}

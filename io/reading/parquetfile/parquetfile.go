@@ -500,7 +500,7 @@ func (Reader) ReadSome(
 			}
 			g := r.group(position)
 			if g == nil || position < span.Start || position >= span.End {
-				return fmt.Errorf("%s at row %d: there are only %d rows", file.Path, position, r.Rows)
+				return fmt.Errorf("%s at row %d: %w", file.Path, position, reading.ErrAbsent)
 			}
 			if g != r.open {
 				n, _ := slices.BinarySearch(positions[i:], g.First+g.Rows)

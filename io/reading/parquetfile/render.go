@@ -45,7 +45,7 @@ type rendering struct {
 }
 
 // unknown describes values of a logical type that is newer than this code.
-const unknown = "values of a type that is not known"
+const unknown = "values of an unknown type"
 
 // maxDecimal is the maximum bytes of a decimal; the widest types have 32.
 const maxDecimal = 64

@@ -111,14 +111,14 @@ func (Reader) ReadSome(
 		for i, position := range positions {
 			w.source.near = ahead(i)
 			if position >= file.Size {
-				return fmt.Errorf("%s at byte %d: the file ends before it", file.Path, position)
+				return fmt.Errorf("%s at byte %d: %w", file.Path, position, reading.ErrAbsent)
 			}
 			m, err := w.step(position, o.MaxRecord)
 			if err != nil {
 				return err
 			}
 			if w.besides(m) {
-				return fmt.Errorf("%s at byte %d: no record begins there", file.Path, position)
+				return fmt.Errorf("%s at byte %d: %w", file.Path, position, reading.ErrAbsent)
 			}
 			if err := w.show(c, m, &record, see); err != nil {
 				return err
@@ -164,7 +164,7 @@ func (Reader) Copy(
 			return err
 		})
 		if err == nil && len(dropped) > 0 {
-			err = fmt.Errorf("%s: no record begins at %d, where one was removed", file.Path, dropped[0])
+			err = fmt.Errorf("%s at byte %d, where one was removed: %w", file.Path, dropped[0], reading.ErrAbsent)
 		}
 		if err != nil {
 			return err

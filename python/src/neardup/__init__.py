@@ -102,7 +102,7 @@ def query(
     options = dict(spec, text=text, id=id, of=of)
     check("query", options)
     if (of is None) == (document is None):
-        raise TypeError("give either of, an id, or document, a text")
+        raise TypeError("give either of (an id) or document (a text)")
     with _Texts() as texts:
         if document is not None:
             options["file"] = texts.path(document, "document")
@@ -121,8 +121,8 @@ def compare(
     id: str | None = None,
     **spec: Unpack[_options.Compare],
 ) -> Answer:
-    """Finds the similar pairs of a small collection with several methods. Each row shows how far one agrees with
-    the first."""
+    """Finds the similar pairs of a small collection with several methods. Each row shows how far a method agrees with
+    the first one."""
     options = dict(spec, text=text, id=id)
     check("compare", options)
     return Answer(_read("compare", loaded(data), options)[0], lambda answer: answer["methods"])

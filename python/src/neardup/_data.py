@@ -71,7 +71,7 @@ def kind(data: Any) -> str:
         return "iterator"
     hint = "give a path, a list of texts or dictionaries, a DataFrame, or a pyarrow or Hugging Face dataset"
     if module == "datasets" and isinstance(data, Mapping):
-        hint = f"it has splits: give one, as in data[{next(iter(data), 'train')!r}]"
+        hint = f"give one of its splits, as in data[{next(iter(data), 'train')!r}]"
     of = name if module == "builtins" else f"{module}.{name}"
     raise TypeError(f"data is of type {of}; {hint}")
 

@@ -190,8 +190,10 @@ class Result:
         change."""
         rows = self._rows
         if rows is None or paths(loaded(data)) is not None:
-            hint = "give output=OUTPUT, and read OUTPUT/corpus" if self._folder else f"read {self.path}/corpus"
-            raise TypeError(f"filter takes data in memory, but the run read files; {hint} for what it kept")
+            hint = f"the kept rows are in {self.path}/corpus"
+            if self._folder:
+                hint = "give output=OUTPUT, and read the kept rows in OUTPUT/corpus"
+            raise TypeError(f"filter takes data in memory, but the run read files; {hint}")
         kept_rows: T = kept(loaded(data), rows.mask(self._gone(rows.format), self.summary["counts"]["records"]))
         return kept_rows
 
