@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/blocks"
@@ -543,7 +544,7 @@ func (c *cursor) failed(err error) error {
 	case errors.Is(err, zstd.ErrUnknownDictionary):
 		err = fmt.Errorf("%s of its content: what follows is compressed with a zstd dictionary, which is missing; "+
 			"decompress the file (zstd -d -D DICTIONARY)", where)
-	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, gzip.ErrHeader):
 		err = fmt.Errorf("%s of its content: the compressed data ends early or is followed by other bytes; fetch the "+
 			"file again, or leave it out", where)
 	default:

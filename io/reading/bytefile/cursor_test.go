@@ -388,7 +388,7 @@ func TestBrokenFiles(t *testing.T) {
 		"gzip truncated":           {gz[:len(gz)/2], "of its content: the compressed data ends early or is followed by other bytes; fetch the file again"},
 		"gzip without its trailer": {gz[:len(gz)-8], "the compressed data ends early or is followed by other bytes; fetch the file again"},
 		"gzip's magic alone":       {gz[:2], "at byte 0 of its content: the compressed data ends early or is followed by other bytes; fetch"},
-		"gzip and garbage":         {append(slices.Clone(gz), "garbage, and more"...), "invalid header); fetch the file again, or leave it out"},
+		"gzip and garbage":         {append(slices.Clone(gz), "garbage, and more"...), "or is followed by other bytes; fetch the file again, or leave it out"},
 		"gzip damaged":             {damaged, "the compressed data is damaged; fetch the file again, or leave it out"},
 		"zstd truncated":           {zst[:len(zst)/2], "of its content: the compressed data ends early or is followed by other bytes; fetch the file again"},
 		"zstd's magic alone":       {zst[:4], "at byte 0 of its content: the compressed data ends early or is followed by other bytes; fetch"},
