@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
 )
 
@@ -215,7 +216,7 @@ func (v *view) parts() (most []part, more []string) {
 	case v.of > 0:
 		more = append(more, fmt.Sprintf("%d of %d %s", v.done, v.of, v.unit))
 	case v.counts["read/records"] > 0:
-		more = append(more, fmt.Sprintf("%d records read", v.counts["read/records"]))
+		more = append(more, records.Count(v.counts["read/records"])+" records read")
 	}
 	return most, more
 }

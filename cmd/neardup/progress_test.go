@@ -112,7 +112,7 @@ func TestProgressWithoutBytes(t *testing.T) {
 		{localSight(time.Second, 1200, 90, 0, 0, "source.Read", "sink.Ledger"), "1s, 50 %, read and sign 25 %, 2 of 4 stages", "[===>   ]  50 %, read and sign 25 %"},
 		{sight{elapsed: time.Minute, state: running}, "1m0s, the job on flink:8099 is RUNNING", "1m0s, the job on fl…nk:8099 is RUNNING"},
 		{sight{elapsed: time.Minute, state: running, done: 3, of: 4, unit: "tasks"}, "1m0s, 75 %, the job on flink:8099 is RUNNING, 3 of 4 tasks", "[=====> ]  75 % RUNNING"},
-		{sight{elapsed: time.Minute, state: running, counts: map[string]int64{"read/records": 12}}, "1m0s, the job on flink:8099 is RUNNING, 12 records read", "1m0s, the job on fl…ING, 12 records read"},
+		{sight{elapsed: time.Minute, state: running, counts: map[string]int64{"read/records": 1200}}, "1m0s, the job on flink:8099 is RUNNING, 1,200 records read", "1m0s, the job on …, 1,200 records read"},
 	} {
 		var p progress
 		v := p.see(c.sight)

@@ -153,8 +153,8 @@ func (f *coverFn) ProcessElement(
 			f.tell(o, at.Document, dropped, emit)
 		}
 		if stay.bytes > f.Params.MostNumbers {
-			return blocks.Refuse("--drop-covered: repeated runs of words take more than %d bytes of memory, at one "+
-				"bit each; raise --memory or --length", f.Params.MostNumbers)
+			return blocks.Refuse("--drop-covered: repeated runs of words take more than %d bytes of memory (one "+
+				"bit per run); raise --memory or --length", f.Params.MostNumbers)
 		}
 		doc.clear()
 	}

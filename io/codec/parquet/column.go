@@ -233,9 +233,9 @@ func (c *Column) begin() error {
 	case err != nil:
 		return err
 	case !ok:
-		return c.Broken(errors.New("the row group has fewer rows than the footer says"))
+		return c.Broken(errors.New("the row group has fewer rows than the footer says" + fetch))
 	case rep != 0:
-		return c.Broken(errors.New("the page begins in the middle of a row"))
+		return c.Broken(errors.New("the page begins in the middle of a row" + fetch))
 	}
 	c.held, c.def0 = true, def
 	return nil
@@ -257,7 +257,7 @@ func (c *Column) Done() error {
 		}
 	}
 	if more {
-		return c.Broken(errors.New("the row group has more rows than the footer says"))
+		return c.Broken(errors.New("the row group has more rows than the footer says" + fetch))
 	}
 	return c.endPage()
 }

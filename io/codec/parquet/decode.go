@@ -109,7 +109,7 @@ func newValues(h *PageHeader, l *Leaf, data []byte, words *Dictionary, most int6
 		return &prefixedValues{data: data}, nil
 	case h.Words():
 		if words == nil {
-			return nil, errors.New("its dictionary is missing")
+			return nil, errors.New("its dictionary is missing" + fetch)
 		}
 		if len(data) == 0 { // all are null
 			return &wordValues{words: words}, nil

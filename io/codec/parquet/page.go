@@ -202,7 +202,7 @@ func (c *Column) find(ahead int64) (bool, error) {
 			}
 		case format.DictionaryPage:
 			if c.WordsAt > 0 {
-				return false, c.Broken(errors.New("a second dictionary"))
+				return false, c.Broken(errors.New("it is a second dictionary" + fetch))
 			}
 			c.WordsHeader, c.WordsAt = *h, c.Offset
 		}

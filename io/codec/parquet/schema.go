@@ -124,9 +124,9 @@ func (f *File) plant(elements []Node) (err error) {
 	case err != nil:
 		return err
 	case len(rest) > 0:
-		return errors.New("it has elements that belong to no group")
+		return errors.New("it has elements that belong to no group" + fetch)
 	case f.Root.Leaf != none:
-		return errors.New("it has no columns")
+		return errors.New("it has no columns" + fetch)
 	}
 	return nil
 }
@@ -148,14 +148,14 @@ func (f *File) grow(rest *[]Node, parent *Node, depth, rep, def int) (*Node, err
 	case format.Repeated:
 		rep, def = rep+1, def+1
 	default:
-		return nil, fmt.Errorf("%q has the unknown repetition type %d", n.Name, n.Repetition)
+		return nil, fmt.Errorf("%q has the unknown repetition type %d"+fetch, n.Name, n.Repetition)
 	}
 	if n.typed {
 		n.Leaf = len(f.Leaves)
 		l := Leaf{Node: n, MaxRep: rep, MaxDef: def}
 		if n.Kind < 0 || n.Kind > format.FixedLenByteArray || n.count != 0 ||
 			n.Kind == format.FixedLenByteArray && (n.TypeLength <= 0 || n.TypeLength > 1<<20) {
-			return nil, fmt.Errorf("column %q has the unknown type %d of length %d", l.Path(), n.Kind, n.TypeLength)
+			return nil, fmt.Errorf("column %q has the unknown type %d of length %d"+fetch, l.Path(), n.Kind, n.TypeLength)
 		}
 		if l.Width = widths[n.Kind]; n.Kind == format.FixedLenByteArray {
 			l.Width = n.TypeLength

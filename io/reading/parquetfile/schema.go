@@ -85,7 +85,7 @@ func findNode(n *parquet.Node, path string) (found *parquet.Node, err error) {
 			continue
 		}
 		if found != nil {
-			return nil, fmt.Errorf("two columns are called %q", path)
+			return nil, fmt.Errorf("two columns are called %q; rename one", path)
 		}
 		found = c
 	}

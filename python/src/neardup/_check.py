@@ -32,7 +32,7 @@ def check(command: str, options: Mapping[str, Any]) -> None:
         wrong = next(one for one in given if one not in words)
         near = get_close_matches(str(wrong), words, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"{name} must be one of {', '.join(words)}, not {wrong!r}{hint}")
+        raise ValueError(f"{name} must be {', '.join(words[:-1])} or {words[-1]}, not {wrong!r}{hint}")
 
 
 def _parts(hint: Any) -> Sequence[Any]:
