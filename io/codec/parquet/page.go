@@ -195,7 +195,8 @@ func (c *Column) find(ahead int64) (bool, error) {
 		switch h.Kind {
 		case format.DataPage, format.DataPageV2:
 			if h.Values > c.remaining {
-				return false, c.Broken(fmt.Errorf("it has %d values, but only %d are left in the row group"+fetch, h.Values, c.remaining))
+				return false, c.Broken(fmt.Errorf("it has %d values, but only %d are left in the row group"+fetch,
+					h.Values, c.remaining))
 			}
 			if h.Values > 0 {
 				return true, nil

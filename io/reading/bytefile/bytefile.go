@@ -397,7 +397,8 @@ func (f Reader) Copy(
 		}
 	}
 	if missing := slices.Concat(dropped, edited); len(missing) > 0 {
-		return 0, 0, fmt.Errorf("%s at byte %d, where one was removed or edited: %w", file.Path, missing[0], reading.ErrAbsent)
+		return 0, 0, fmt.Errorf("%s at byte %d, where one was removed or edited: %w", file.Path, missing[0],
+			reading.ErrAbsent)
 	}
 	return kept, unedited, errors.Join(list.finish(), end())
 }

@@ -313,7 +313,7 @@ func TestSeek(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.seek(position); err != reading.ErrAbsent {
+		if _, err := r.seek(position); !errors.Is(err, reading.ErrAbsent) {
 			t.Errorf("seek to %d: error %v", position, err)
 		}
 		if err := r.close(); err != nil {
