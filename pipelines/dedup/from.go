@@ -128,9 +128,9 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	case slices.Contains(was.Inputs, "-"):
 		return refuse("it was made from standard input, which cannot be read again")
 	case slices.Contains(c.Write, string(output.Documents)):
-		return refuse("its tables do not list every record; leave documents out of --write")
+		return job.Usage("--from %s: its tables do not list every record; leave documents out of --write, or run dedup on the input instead", c.From)
 	case c.MaxRemoved != "":
-		return refuse("its tables do not say how many documents a file has; drop --max-removed")
+		return job.Usage("--from %s: its tables do not say how many documents a file has; drop --max-removed, or run dedup on the input instead", c.From)
 	}
 	return nil
 }

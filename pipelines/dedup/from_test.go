@@ -160,7 +160,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 		{whole, "../../testdata/tldr", ": cannot change the input; run dedup"},
 		{whole, "--keep=longest", "--keep longest ranks documents by"},
 		{whole, "--keep=foo", "--keep foo: must be first"},
-		{whole, "--max-removed=10%", "--max-removed 10%"},
+		{whole, "--max-removed=10%", "drop --max-removed, or run dedup on the input instead"},
 		{whole, "--dry-run", "run dedup without --dry-run"},
 		{whole, "--resume=always", "drop --resume always"},
 		{crowd, "--threshold=.7", "it may list only some pairs of groups that exceed --pair-budget"},
