@@ -291,7 +291,6 @@ func (r *run) besides(ctx context.Context, exists error) error {
 	if job.Status(exists) != 3 || slices.Contains(r.config.Inputs, "-") {
 		return exists
 	}
-	r.output = "" // exists says what is wrong with it
 	err := job.InTempFolder(ctx, r.config.TempDir, func(temp string) error {
 		r.temp = temp
 		return r.makePlan(ctx)
