@@ -324,11 +324,11 @@ func (f *Finished) Unchanged(ctx context.Context) (bool, error) {
 	return string(mark) == f.mark, err
 }
 
-// CheckUnchanged returns an error, with the hint next, if another output has replaced this one.
-func (f *Finished) CheckUnchanged(ctx context.Context, next string) error {
+// CheckUnchanged returns an error if another output has replaced this one.
+func (f *Finished) CheckUnchanged(ctx context.Context) error {
 	same, err := f.Unchanged(ctx)
 	if err == nil && !same {
-		err = fmt.Errorf("%s was replaced while being read; %s", f.Dir, next)
+		err = fmt.Errorf("%s was replaced while being read; run the same command again", f.Dir)
 	}
 	return err
 }
@@ -354,7 +354,7 @@ func Rows[T any](ctx context.Context, f *Finished, table Part) iter.Seq2[T, erro
 
 // missing returns the error for a file that does not exist: another output may have replaced this one.
 func (f *Finished) missing(ctx context.Context, file string) error {
-	return cmp.Or(f.CheckUnchanged(ctx, "run the same command again"),
+	return cmp.Or(f.CheckUnchanged(ctx),
 		error(&StatusError{2, fmt.Sprintf("%s is missing; %s", f.Path(file), again)}))
 }
 

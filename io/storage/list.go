@@ -16,16 +16,16 @@ type Entry struct {
 	Info
 	Folder string // the folder below which it was found; "": the argument names the file
 	Table  *Table // the table that contains it; nil: none is known, or the argument names the file
-	Err    error  // why a link, or a folder, below Folder cannot be read; nil: none is known
+	Err    error  // why a link, or a folder below Folder, cannot be read; nil: none is known
 }
 
-// List returns the files that arg names, sorted by path: a file itself, the files below a folder, or the matches of a
-// pattern (see Match). Matches may be folders, too, and must be if the pattern ends in a slash. A folder that matches
-// but cannot be read is an error; other unreadable folders on the way to matches are ignored. Links and folders that
-// cannot be read below a folder have entries, because the caller may leave them out. Names that begin with a
-// dot, or with an underscore and have no ending, are left out unless they are given, because data lakes use them for
-// files that are not data. Below a folder, List follows each link to a folder once, unless that folder is read anyway
-// or contains the first; below "**" it ignores such links.
+// List returns the files that arg names, sorted by path: a file itself, the files below a folder, or the matches of
+// a pattern (see Match). Matches may be folders, too, and must be if the pattern ends in a slash. A folder that
+// matches but cannot be read is an error; other unreadable folders on the way to matches are ignored. Links that
+// cannot be read, and such folders below a folder, have entries, because the caller may leave them out. Names that
+// begin with a dot, or with an underscore and have no ending, are left out unless they are given, because data lakes
+// use them for files that are not data. Below a folder, List follows each link to a folder once, unless that folder
+// is read anyway or contains the first; below "**" it ignores such links.
 func List(ctx context.Context, arg string) (entries []Entry, err error) {
 	store, err := At(arg)
 	if err != nil {
@@ -265,7 +265,8 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 		target, toFolder, err := w.follow(info)
 		switch {
 		case err != nil && whole && !w.foldersOnly:
-			return 0, err
+			matched++
+			w.found = append(w.found, Entry{Info: info, Err: err})
 		case err != nil:
 			// A dangling link has nothing below it that could match.
 		case !whole && toFolder:

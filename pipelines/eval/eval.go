@@ -75,7 +75,7 @@ func Evaluate(ctx context.Context, c Config, launch job.Launch) (*records.Evalua
 	if err != nil {
 		return nil, err
 	}
-	if err := e.f.CheckUnchanged(ctx, "run the same command again"); err != nil {
+	if err := e.f.CheckUnchanged(ctx); err != nil {
 		return nil, err
 	}
 	return &e.result, nil

@@ -5,6 +5,7 @@ package export
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -147,13 +148,24 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 		return nil, job.Usage("--output -: the output has %d tables, but standard output can take only one; use --table",
 			len(tables))
 	}
+	var written []string
+	defer func() {
+		if err == nil || toStdout {
+			return
+		}
+		for _, path := range written {
+			err = errors.Join(err, storage.RemoveAll(context.WithoutCancel(ctx), path))
+		}
+		storage.RemoveEmpty(c.Output)
+	}()
 	put := func(name string, write func(io.Writer) error) error {
 		if toStdout {
 			return storage.Buffered(c.Stdout, write)
 		}
-		_, err := storage.WriteFile(ctx, storage.Join(c.Output, name), write)
-		if err != nil {
-			storage.RemoveEmpty(c.Output)
+		path := storage.Join(c.Output, name)
+		_, err := storage.WriteFile(ctx, path, write)
+		if err == nil {
+			written = append(written, path)
 		}
 		return err
 	}
@@ -178,7 +190,7 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 		return nil, err
 	}
 	finished.Dir = c.From
-	return warnings, finished.CheckUnchanged(ctx, "remove what was written, and run the same command again")
+	return warnings, finished.CheckUnchanged(ctx)
 }
 
 // tables returns the tables to write.

@@ -10,8 +10,12 @@ import (
 	"github.com/neardup/neardup/kernels/shingle"
 )
 
-// batchBytes is about how many bytes of texts a core processes at a time.
-const batchBytes = 64 << 10
+const (
+	// batchBytes is about how many bytes of texts a core processes at a time.
+	batchBytes = 64 << 10
+	// progressBytes bounds the texts in progress, whatever the number of cores, since each takes several times its size.
+	progressBytes = 32 << 20
+)
 
 // sampledTexts shingles the texts of a sample on all cores, and calls see with the result of each, in their order.
 type sampledTexts struct {
@@ -20,6 +24,7 @@ type sampledTexts struct {
 	spec    shingle.Spec
 	next    *textBatch
 	reading []*textBatch // in progress, in order
+	bytes   int          // of the texts in progress
 	spare   []*textBatch // for further texts
 }
 
@@ -57,7 +62,7 @@ func (s *sampledTexts) add(text, ends []byte) {
 		return
 	}
 	s.begin()
-	if len(s.reading) > cap(s.idle) {
+	for len(s.reading) > cap(s.idle) || s.bytes > progressBytes {
 		s.end()
 	}
 }
@@ -74,6 +79,7 @@ func (s *sampledTexts) flush() {
 func (s *sampledTexts) begin() {
 	b := s.next
 	s.reading = append(s.reading, b)
+	s.bytes += len(b.texts)
 	if last := len(s.spare) - 1; last >= 0 {
 		s.next, s.spare = s.spare[last], s.spare[:last]
 	} else {
@@ -94,6 +100,7 @@ func (s *sampledTexts) end() {
 	b := s.reading[0]
 	s.reading = s.reading[1:]
 	b.reading.Wait()
+	s.bytes -= len(b.texts)
 	for i := range b.read {
 		s.see(&b.read[i])
 	}

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"bytes"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -52,6 +54,23 @@ func TestSampledTexts(t *testing.T) {
 			t.Fatalf("%d texts are seen, want %d", len(got), len(want))
 		}
 	})
+}
+
+// Long texts are not all in progress at once, however many cores there are.
+func TestSampledTextsLong(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+	seen := 0
+	texts := newSampledTexts(shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}, func(*sampledText) { seen++ })
+	long := bytes.Repeat([]byte("a b "), progressBytes/4/2+1)
+	for range 4 {
+		texts.add(long, nil)
+		if len(texts.reading) > 1 {
+			t.Errorf("%d texts of %d bytes are in progress", len(texts.reading), len(long))
+		}
+	}
+	if texts.flush(); seen != 4 {
+		t.Errorf("%d texts are seen, want 4", seen)
+	}
 }
 
 // A panic in a reader of texts ends the run, not the process.

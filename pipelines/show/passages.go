@@ -54,7 +54,7 @@ func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 		s.found.Warnings = append(s.found.Warnings, fmt.Sprintf("cannot show the text: %v", err))
 	}
 	found.Warnings = s.found.Warnings
-	return found, finished.CheckUnchanged(ctx, "run the same command again")
+	return found, finished.CheckUnchanged(ctx)
 }
 
 // droppedFor returns the id of the document kept in place of a dropped one, or "" if it was not dropped.

@@ -62,7 +62,7 @@ func Cluster(ctx context.Context, c Config) (*records.Cluster, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
-	if err := finished.CheckUnchanged(ctx, "run the same command again"); err != nil {
+	if err := finished.CheckUnchanged(ctx); err != nil {
 		return nil, err
 	}
 	return &s.found, nil

@@ -60,7 +60,7 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 
 func checkVersion(file *blocks.File, head []byte) error {
 	if err := warc.CheckVersion(head); err != nil {
-		return &reading.ContentError{Err: fmt.Errorf("%s: %w", file.Path, err)}
+		return fmt.Errorf("%s: %w", file.Path, err)
 	}
 	return nil
 }

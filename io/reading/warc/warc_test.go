@@ -328,7 +328,7 @@ func TestOldVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := (Reader{}).Inspect(t.Context(), readertest.Listed(t, path), options)
-		if broken := (*reading.ContentError)(nil); !errors.As(err, &broken) || err.Error() != path+": its records are WARC/0.18; convert the file to WARC/1.0" {
+		if err == nil || errors.As(err, new(*reading.ContentError)) || err.Error() != path+": its records are WARC/0.18; convert the file to WARC/1.0" {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
