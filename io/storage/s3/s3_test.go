@@ -641,15 +641,27 @@ func TestRemoveUntil(t *testing.T) {
 
 // TestSignedURLIsNotShown checks that a signed URL is not shown, even if the connection fails.
 func TestSignedURLIsNotShown(t *testing.T) {
-	fake, c := serve(t)
-	fake.Fault = func(*http.Request, int) httpfault.Fault { return httpfault.Fault{Kind: httpfault.Reset} }
-	err := c.Remove(t.Context(), key("x"), storage.If{Version: "1", Until: time.Now().Add(time.Minute)})
-	if err == nil || strings.Contains(err.Error(), "X-Amz") || strings.Contains(err.Error(), fakes3.AccessKey) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v", err)
-	}
-	for chain := err; chain != nil; chain = errors.Unwrap(chain) {
-		if strings.Contains(fmt.Sprintf("%+v", chain), "X-Amz") {
-			t.Errorf("%+v", chain)
+	environment(t)
+	for _, answer := range []string{"", "no HTTP\r\n\r\n"} {
+		endpoint := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			connection, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(connection, answer)
+			connection.Close()
+		}))
+		c := s3.New(s3.Options{Endpoint: endpoint, Region: "eu-west-1"})
+		err := c.Remove(t.Context(), key("x"), storage.If{Version: "1", Until: time.Now().Add(time.Minute)})
+		if err == nil || strings.Contains(err.Error(), "X-Amz") || strings.Contains(err.Error(), fakes3.AccessKey) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("answer %q: error %v", answer, err)
+		}
+		for chain := err; chain != nil; chain = errors.Unwrap(chain) {
+			if strings.Contains(fmt.Sprintf("%+v", chain), "X-Amz") {
+				t.Errorf("answer %q: %+v", answer, chain)
+			}
 		}
 	}
 }
