@@ -43,7 +43,8 @@ func hyphens(args []string) []string {
 // --dataflow-option, and joins the parts of an environment to neardup's flag. options has what is left to Beam's own
 // flags, including flags that neardup does not know.
 func passedOn(app *kong.Application, args []string) (own, options []string, err error) {
-	if len(args) > 0 && args[0] != "plan" && args[0] != "dedup" && slices.ContainsFunc(app.Children, func(c *kong.Node) bool { return c.Name == args[0] }) {
+	if len(args) > 0 && args[0] != "plan" && args[0] != "dedup" &&
+		slices.ContainsFunc(app.Children, func(c *kong.Node) bool { return c.Name == args[0] }) {
 		return args, nil, nil
 	}
 	environment, given, flags := map[string]string{}, map[string]bool{}, map[string]bool{}
@@ -95,9 +96,11 @@ func passedOn(app *kong.Application, args []string) (own, options []string, err 
 		}
 	}
 	if kind := environment["environment-type"]; kind != "" {
-		own = append(own, "--environment="+strings.TrimSuffix(strings.ToLower(kind)+":"+environment["environment-config"], ":"))
+		own = append(own, "--environment="+
+			strings.TrimSuffix(strings.ToLower(kind)+":"+environment["environment-config"], ":"))
 	} else if len(environment) > 0 {
-		return nil, nil, withHelp(job.Usage("--environment-config: add --environment-type PROCESS, EXTERNAL or DOCKER"), "dedup")
+		return nil, nil, withHelp(job.Usage("--environment-config: add --environment-type PROCESS, EXTERNAL or DOCKER"),
+			"dedup")
 	}
 	return own, options, nil
 }

@@ -6,7 +6,8 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/dataflow" // for its flags: runners/dataflow runs jobs
-	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct"   //nolint:staticcheck // deprecated, but a second runner to compare with
+	//nolint:staticcheck // deprecated, but a second runner to compare with
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct"
 
 	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/pipelines/job"

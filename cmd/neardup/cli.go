@@ -74,7 +74,8 @@ type commands struct {
 // time to build. It returns nil if the parser needs all commands: to choose among them, to print them, or to know which
 // have a key of a job file or a variable.
 func (c *commands) alone(args []string) kong.Option {
-	if len(args) == 0 || slices.Contains([]string{"config", "index", manual.CompleteWord, "man"}, args[0]) || configfile.Used(args) {
+	if len(args) == 0 || slices.Contains([]string{"config", "index", manual.CompleteWord, "man"}, args[0]) ||
+		configfile.Used(args) {
 		return nil
 	}
 	for field, command := range reflect.ValueOf(c).Elem().Fields() {
@@ -89,7 +90,12 @@ func (c *commands) alone(args []string) kong.Option {
 func newParser(cli *commands, args []string, stdout, stderr io.Writer) (*kong.Kong, error) {
 	options := []kong.Option{
 		kong.Name("neardup"),
-		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and you choose the recall.\n\nExit status 0: success; 1: failure (try again); 2: wrong usage, or another error that a person must fix; 3: output exists or is locked. Exit status 4: too many unreadable records, or no document to compare; 5: more removals than --max-removed allows; 129, 130, 131 or 143: interrupted.\n\nEach flag can also be set in the environment (--threshold as NEARDUP_THRESHOLD) or, for commands with --config, in that file; the command line overrides the environment, which overrides the file. Underscores in flag names count as hyphens."),
+		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and you choose the " +
+			"recall.\n\nExit status 0: success; 1: failure (try again); 2: wrong usage, or another error that a person must " +
+			"fix; 3: output exists or is locked. Exit status 4: too many unreadable records, or no document to compare; 5: " +
+			"more removals than --max-removed allows; 129, 130, 131 or 143: interrupted.\n\nEach flag can also be set in " +
+			"the environment (--threshold as NEARDUP_THRESHOLD) or, for commands with --config, in that file; the command " +
+			"line overrides the environment, which overrides the file. Underscores in flag names count as hyphens."),
 		expanded(job.Vars(), compare.Vars(), query.Vars(), study.Vars(), export.Vars(), diff.Vars()),
 		kong.Vars{"version": "neardup " + dedup.Version()},
 		kong.Writers(stdout, stderr),

@@ -71,7 +71,8 @@ func parallelism(running job.Running, remote job.Remote) int {
 
 // clusterOptions returns the flags of the cluster; Beam's own flags, after --, win.
 func clusterOptions(running job.Running, remote job.Remote, name string) (o jobserver.Options, err error) {
-	o = jobserver.Options{Address: remote.JobServer, Name: name, Runner: remote.FlinkOption, REST: remote.FlinkREST, Parallelism: running.Workers}
+	o = jobserver.Options{Address: remote.JobServer, Name: name, Runner: remote.FlinkOption, REST: remote.FlinkREST,
+		Parallelism: running.Workers}
 	if remote.Environment != "" {
 		if o.Environment, err = jobserver.ParseEnvironment(remote.Environment); err != nil {
 			return o, fmt.Errorf("--environment %w", err)
@@ -81,11 +82,13 @@ func clusterOptions(running job.Running, remote job.Remote, name string) (o jobs
 		return o, err
 	}
 	if o.Address == "" {
-		return o, fmt.Errorf("--runner %s: name the address of its Beam job server, as in --job-server localhost:8099", running.Runner)
+		return o, fmt.Errorf("--runner %s: name the address of its Beam job server, as in --job-server "+
+			"localhost:8099", running.Runner)
 	}
 	if o.Environment.Kind == "" {
 		if !loopback(o.Address) {
-			return o, fmt.Errorf("--job-server %s is on another machine; use --environment to specify what runs the steps there, as in --environment process:/opt/neardup/boot (docs/flink.md)", o.Address)
+			return o, fmt.Errorf("--job-server %s is on another machine; use --environment to specify what runs the steps "+
+				"there, as in --environment process:/opt/neardup/boot (docs/flink.md)", o.Address)
 		}
 		o.Environment.Kind = jobserver.Loopback
 	}
@@ -118,7 +121,8 @@ func loopback(address string) bool {
 
 // buildWorker says how to build a binary for workers.
 func buildWorker(arch string) string {
-	return "build a static binary for the workers' platform with: CGO_ENABLED=0 GOOS=linux GOARCH=" + cmp.Or(arch, "amd64") + " go build -o neardup-worker ./cmd/neardup; then add --worker-binary neardup-worker"
+	return "build a static binary for the workers' platform with: CGO_ENABLED=0 GOOS=linux GOARCH=" +
+		cmp.Or(arch, "amd64") + " go build -o neardup-worker ./cmd/neardup; then add --worker-binary neardup-worker"
 }
 
 // workerBinary returns the binary to send to workers of an architecture: the one given, or this one. If arch is "", it
@@ -153,7 +157,8 @@ func sameProgram(path, arch string) error {
 	}
 	own, ok := debug.ReadBuildInfo()
 	if ok && (other.Path != own.Path || other.Main.Version != own.Main.Version) {
-		return fmt.Errorf("--worker-binary %s is %s %s, but this neardup is %s %s; %s", path, other.Path, other.Main.Version, own.Path, own.Main.Version, buildWorker(arch))
+		return fmt.Errorf("--worker-binary %s is %s %s, but this neardup is %s %s; %s", path, other.Path, other.Main.Version,
+			own.Path, own.Main.Version, buildWorker(arch))
 	}
 	return nil
 }

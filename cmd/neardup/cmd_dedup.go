@@ -174,7 +174,8 @@ func (c *dedupCmd) left(w io.Writer, left *job.LeftError, run *records.Run) erro
 	if c.JSON {
 		return output.JSON(w, run)
 	}
-	_, err := fmt.Fprintf(w, "submitted   %s\nshow it     %s\nfinish it   neardup finish %s\n", left.Job, left.Show, c.Output)
+	_, err := fmt.Fprintf(w, "submitted   %s\nshow it     %s\nfinish it   neardup finish %s\n",
+		left.Job, left.Show, c.Output)
 	return err
 }
 

@@ -51,7 +51,8 @@ func (c *indexCreateCmd) AfterApply(command *kong.Context) error {
 // Run makes the index.
 func (c *indexCreateCmd) Run(ctx context.Context, s streams) error {
 	spec := records.Default()
-	spec.Text, spec.Similarity, spec.Method, spec.Same, spec.Search, spec.MinWords = c.Text, c.Similarity, c.Method, c.Same, c.Search, c.MinWords
+	spec.Text, spec.Similarity, spec.Method, spec.Same, spec.Search, spec.MinWords = c.Text, c.Similarity, c.Method,
+		c.Same, c.Search, c.MinWords
 	launch, err := inProcess(c.Running, s.Progress)
 	switch {
 	case err != nil:
@@ -75,14 +76,16 @@ func (c *indexCreateCmd) Run(ctx context.Context, s streams) error {
 	}
 	bands := ""
 	if x.Expect > 0 {
-		bands = fmt.Sprintf(" (%s bands × %s rows, sized for %s)", x.Asked["bands"], x.Asked["rows"], records.Plural(x.Expect, "document"))
+		bands = fmt.Sprintf(" (%s bands × %s rows, sized for %s)", x.Asked["bands"], x.Asked["rows"],
+			records.Plural(x.Expect, "document"))
 	}
 	from := ""
 	if c.From != "" {
 		kept, _ := x.Rows()
 		from = fmt.Sprintf(" with %s from %s", records.Plural(kept, "document"), c.From)
 	}
-	_, err = fmt.Fprintf(s.Out, "created     %s%s%s\nto add      neardup dedup BATCH --against %s --append -o OUT\n", c.Index, from, bands, c.Index)
+	_, err = fmt.Fprintf(s.Out, "created     %s%s%s\nto add      neardup dedup BATCH --against %s --append -o OUT\n",
+		c.Index, from, bands, c.Index)
 	return err
 }
 
@@ -105,7 +108,8 @@ func (c *indexCheckCmd) Run(ctx context.Context, s streams) error {
 	}
 	kept, removed := x.Rows()
 	_, err = fmt.Fprintf(s.Out, "%s is intact: generation %d, %s, %s, %s kept, %s removed\n", c.Index, x.Number,
-		records.Plural(len(x.Segments), "segment"), records.Plural(files, "file"), records.Plural(kept, "document"), records.Count(removed))
+		records.Plural(len(x.Segments), "segment"), records.Plural(files, "file"), records.Plural(kept, "document"),
+		records.Count(removed))
 	return err
 }
 

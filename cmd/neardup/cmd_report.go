@@ -34,5 +34,6 @@ func (c *reportCmd) Run(ctx context.Context, s streams) error {
 	if _, err := job.OpenOutput(ctx, c.Dir, "dedup", "passages"); err != nil { // with the path as the user wrote it
 		return err
 	}
-	return dedup.Page(ctx, dedup.Paging{Output: c.Dir, File: c.Output, W: s.Out, Overwrite: c.Overwrite, NoText: c.NoText, Draw: report.Page})
+	return dedup.Page(ctx, dedup.Paging{Output: c.Dir, File: c.Output, W: s.Out, Overwrite: c.Overwrite,
+		NoText: c.NoText, Draw: report.Page})
 }

@@ -68,10 +68,12 @@ func (c *showCmd) index(ctx context.Context, s streams) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "index       generation %d, %s: %s kept, %s removed\n", x.Number,
 		x.Made.Format(time.DateOnly), records.Plural(kept, "document"), records.Count(removed))
-	fmt.Fprintf(&text, "compares    column %s by %s, normalisation %s, threshold %s, %s\n", asked("text"), asked("shingle"),
+	fmt.Fprintf(&text, "compares    column %s by %s, normalisation %s, threshold %s, %s\n",
+		asked("text"), asked("shingle"),
 		asked("normalize"), asked("threshold"), asked("method"))
 	if x.HasKeys() {
-		fmt.Fprintf(&text, "bands       %s bands × %s rows, sized for %s\n", asked("bands"), asked("rows"), records.Plural(x.Expect, "document"))
+		fmt.Fprintf(&text, "bands       %s bands × %s rows, sized for %s\n", asked("bands"), asked("rows"),
+			records.Plural(x.Expect, "document"))
 	}
 	for of := range x.Added() {
 		fmt.Fprintf(&text, "%s %8d kept %8d removed  %s\n", of.Run, of.Kept, of.Removed, of.Output)

@@ -40,7 +40,8 @@ func (c *studyCmd) Run(ctx context.Context, s streams) error {
 	}
 	elsewhere := func(input string) bool { return input == "-" || !job.IsLocal(input) }
 	if c.GroupInto != "" && slices.ContainsFunc(c.Inputs, elsewhere) {
-		return withHelp(job.Usage("--group-into %s: links can point only to files on this machine; give such files as input", c.GroupInto), "study")
+		return withHelp(job.Usage("--group-into %s: links can point only to files on this machine; give such files "+
+			"as input", c.GroupInto), "study")
 	}
 	launch, err := inProcess(c.Running, s.Progress)
 	if err != nil {

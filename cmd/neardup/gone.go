@@ -33,7 +33,8 @@ type goneOfDedup struct {
 	EnvironmentType, EnvironmentConfig goneFlag `hidden:"" group:"Cluster" instead:"use --environment KIND:CONFIG"`
 	WorkerBinary                       goneFlag `hidden:"" group:"Cluster" instead:"set it on the command line only: it is an option of Beam"`
 
-	Project, Region, StagingLocation, WorkerMachineType, MachineType, DataflowEndpoint, CancelOnInterrupt, Detach, ExecuteAsync, Async, TemplateLocation,
+	Project, Region, StagingLocation, WorkerMachineType, MachineType, DataflowEndpoint, CancelOnInterrupt, Detach,
+	ExecuteAsync, Async, TemplateLocation,
 	NumWorkers, MaxNumWorkers, NumberOfWorkerHarnessThreads, DiskType, WorkerDiskType, WorkerZone, Network, Subnetwork,
 	ServiceAccountEmail, SdkContainerImage, DataflowServiceOptions, DiskProvisionedIops, DiskProvisionedThroughputMibps,
 	AutoscalingAlgorithm, FlexrsGoal, WorkerRegion, Experiments, Labels, UsePublicIps goneFlag `hidden:"" group:"Cluster" instead:"set it with --dataflow-option"`

@@ -13,7 +13,8 @@ import (
 var (
 	// most lists the flags of dedup that -h shows.
 	most = []string{
-		"text", "id", "threshold", "recall", "shingle", "method", "keep", "output", "overwrite", "dry-run", "workers", "memory",
+		"text", "id", "threshold", "recall", "shingle", "method", "keep", "output", "overwrite",
+		"dry-run", "workers", "memory",
 	}
 	// idle lists the flags of dedup without effect on plan, because they are about the job or its results.
 	idle = []string{
@@ -37,22 +38,28 @@ func hideFlags(k *kong.Kong) error {
 
 // helpsHere has help texts of shared flags for commands that run only in this process.
 var helpsHere = map[string]string{
-	"runner":   "Beam runner: local (all cores, bounded memory) or direct (Beam's own); DirectRunner means local (default: local).",
-	"workers":  "Number of parallel workers; --parallelism is the same (default: one per core).",
-	"temp-dir": "Folder for temporary files; --temp-location is the same, but makes the folder (default: a hidden folder in or beside the output, or the system's temporary folder).",
+	"runner": "Beam runner: local (all cores, bounded memory) or direct (Beam's own); DirectRunner means " +
+		"local (default: local).",
+	"workers": "Number of parallel workers; --parallelism is the same (default: one per core).",
+	"temp-dir": "Folder for temporary files; --temp-location is the same, but makes the folder (default: a hidden " +
+		"folder in or beside the output, or the system's temporary folder).",
 }
 
 // tailored has what the help of a shared flag says otherwise for one command.
 var tailored = []struct{ command, flag, words, instead string }{
 	{"passages", "normalize", " (--shingle byte:K keeps the last two)", ""},
-	{"create", "signature", "a slower textbook kind: classic (universal hashing of each shingle's number in a dictionary, " +
-		"for which neardup reads the input once more) or salted (SHA-1 of the shingles' text)", "salted (slower: SHA-1 of the shingles' text)"},
-	{"plan", "json", "Print run.json instead of the summary", "Print the plan as JSON, in the form of run.json, instead of text"},
+	{"create", "signature", "a slower textbook kind: classic (universal hashing of each shingle's " +
+		"number in a dictionary, " +
+		"for which neardup reads the input once more) or salted (SHA-1 of the shingles' text)", "salted (slower: SHA-1 " +
+		"of the shingles' text)"},
+	{"plan", "json", "Print run.json instead of the summary", "Print the plan as JSON, in the form of " +
+		"run.json, instead of text"},
 	{"study", "invalid-utf8", "--shingle char:K or byte:K, or --method exact", "--unit char"},
 	{"compare", "invalid-utf8", ", or --method exact", ""},
 	{"diff", "invalid-utf8", ", or --method exact", ""},
 	{"query", "invalid-utf8", ", or --method exact", ""},
-	{"query", "pieces", "; neardup compares documents with an equal piece at the same position (default: as many as --recall needs, " +
+	{"query", "pieces", "; neardup compares documents with an equal piece at the same position (default: as " +
+		"many as --recall needs, " +
 		"if you give it; otherwise 32, or neardup compares all documents if most would share a piece by chance)",
 		": compare only documents with an equal piece at the same position (default: compare all documents)"},
 }

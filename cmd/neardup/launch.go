@@ -75,10 +75,12 @@ func warn(texts []string) {
 // sightOf returns the progress of the local runner: of the running stages, it shows the one that will take longest or,
 // if none can tell, the first.
 func sightOf(p local.Progress) sight {
-	s := sight{elapsed: p.Elapsed, ended: p.Ended, counts: counted(p.Metrics.AllMetrics().Counters()), done: p.Done, of: p.Stages, unit: "stages"}
+	s := sight{elapsed: p.Elapsed, ended: p.Ended, counts: counted(p.Metrics.AllMetrics().Counters()), done: p.Done,
+		of: p.Stages, unit: "stages"}
 	s.open = func(step string) bool {
 		within := func(stage string) bool { return strings.HasPrefix(stage, step+"/") }
-		return slices.ContainsFunc(p.Ahead, within) || slices.ContainsFunc(p.Running, func(s local.StageProgress) bool { return within(s.Name) })
+		return slices.ContainsFunc(p.Ahead, within) || slices.ContainsFunc(p.Running,
+			func(s local.StageProgress) bool { return within(s.Name) })
 	}
 	longest := 0.0
 	for _, stage := range p.Running {

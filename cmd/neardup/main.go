@@ -193,7 +193,8 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 			err = errors.New(strings.Replace(err.Error(), "unexpected argument", "no command, file or folder is named", 1))
 		}
 		err = configfile.Locate(mistake.Context, err)
-		if name := subcommand(mistake.Context); slices.Contains(naming, name) && strings.HasPrefix(err.Error(), "unknown flag -") {
+		if name := subcommand(mistake.Context); slices.Contains(naming, name) &&
+			strings.HasPrefix(err.Error(), "unknown flag -") {
 			err = fmt.Errorf("%w; write -- before an id that begins with -", err)
 		}
 		err = withHelp(err, subcommand(mistake.Context))

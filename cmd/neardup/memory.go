@@ -41,7 +41,8 @@ func limit(command *kong.Node) {
 		debug.SetMemoryLimit(budget.Heap())
 	}
 	if has, of := memory.Available(machine); budget.Most() > has {
-		slog.Warn(fmt.Sprintf("the process may take %d MB of memory, but %s is %d MB; give it more memory, or set a smaller --memory", budget.Most()/1e6, of, has/1e6))
+		slog.Warn(fmt.Sprintf("the process may take %d MB of memory, but %s is %d MB; give it more memory, or set a "+
+			"smaller --memory", budget.Most()/1e6, of, has/1e6))
 	}
 }
 

@@ -30,10 +30,12 @@ type storeFlags struct {
 // register registers the stores of this process with these flags. A client looks for credentials when it is first used.
 func (f storeFlags) register() {
 	s3.Register(s3.Options{
-		Endpoint: f.Endpoint["s3"], Region: f.S3Region, PathStyle: f.S3PathStyle, Anonymous: slices.Contains(f.Anonymous, "s3"),
+		Endpoint: f.Endpoint["s3"], Region: f.S3Region, PathStyle: f.S3PathStyle,
+		Anonymous:     slices.Contains(f.Anonymous, "s3"),
 		RequesterPays: f.RequesterPays, KMSKey: f.KMSKey,
 	})
-	gcs.Register(gcs.Options{Endpoint: f.Endpoint["gs"], Anonymous: slices.Contains(f.Anonymous, "gs"), UserProject: f.GSProject, KMSKey: f.KMSKey})
+	gcs.Register(gcs.Options{Endpoint: f.Endpoint["gs"], Anonymous: slices.Contains(f.Anonymous, "gs"),
+		UserProject: f.GSProject, KMSKey: f.KMSKey})
 }
 
 func init() { storeFlags{}.register() }

@@ -49,7 +49,8 @@ func (c *dedupCmd) watch() (*watch, error) {
 	if w.LineageFile == "" {
 		return w, nil
 	}
-	w.lineage = monitor.Run{ID: uuid.NewString(), Namespace: cmp.Or(os.Getenv("OPENLINEAGE_NAMESPACE"), "neardup"), Job: cmp.Or(c.JobName, "neardup")}
+	w.lineage = monitor.Run{ID: uuid.NewString(), Namespace: cmp.Or(os.Getenv("OPENLINEAGE_NAMESPACE"), "neardup"),
+		Job: cmp.Or(c.JobName, "neardup")}
 	for _, input := range slices.Concat(c.Inputs, c.Against) {
 		w.lineage.Inputs = append(w.lineage.Inputs, absolute(input))
 	}
@@ -75,7 +76,8 @@ func absolute(path string) string {
 
 // end reports how the run ended. If that fails, it only warns: the run may be committed.
 func (w *watch) end(ctx context.Context, run *records.Run, err error) {
-	record := records.Run{Version: dedup.Version(), Started: w.started, Parameters: w.config.Spec, Running: w.config.Record()}
+	record := records.Run{Version: dedup.Version(), Started: w.started, Parameters: w.config.Spec,
+		Running: w.config.Record()}
 	if run != nil {
 		record = *run
 	}

@@ -526,7 +526,8 @@ func Abs(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", placeError{
-			fmt.Errorf("%s: the current folder is gone or cannot be read: %w; change to another folder, or give an absolute path", path, err),
+			fmt.Errorf("%s: the current folder is gone or cannot be read: %w; change to another folder, or give an "+
+				"absolute path", path, err),
 		}
 	}
 	return abs, nil

@@ -31,10 +31,12 @@ type LockedError struct {
 
 func (e *LockedError) Error() string {
 	if e.Owner.To != "" {
-		const text = "%s is held by job %s, which continues as %s; wait for it with neardup finish %s, or cancel it and use --force-unlock"
+		const text = "%s is held by job %s, which continues as %s; wait for it with neardup finish %s, or cancel " +
+			"it and use --force-unlock"
 		return fmt.Sprintf(text, e.Path, e.Owner.Job, e.Owner.To, Dir(e.Path))
 	}
-	const text = "%s is held by job %s (process %d on %s, since %s); wait with --wait-lock, or stop that job and use --force-unlock"
+	const text = "%s is held by job %s (process %d on %s, since %s); wait with --wait-lock, or stop that " +
+		"job and use --force-unlock"
 	return fmt.Sprintf(text, e.Path, e.Owner.Job, e.Owner.PID, e.Owner.Host, e.Owner.Since.Format(time.DateTime))
 }
 
@@ -47,10 +49,12 @@ type FencedError struct {
 
 func (e *FencedError) Error() string {
 	if e.By == nil {
-		const text = "%s: the lock of job %s was deleted while the job was running; run again when no other job is using this output"
+		const text = "%s: the lock of job %s was deleted while the job was running; run again when no other " +
+			"job is using this output"
 		return fmt.Sprintf(text, e.Path, e.Job)
 	}
-	return fmt.Sprintf("%s: the lock of job %s was taken over by job %s (process %d on %s); run again once that job has ended",
+	return fmt.Sprintf("%s: the lock of job %s was taken over by job %s (process %d on %s); run again "+
+		"once that job has ended",
 		e.Path, e.Job, e.By.Job, e.By.PID, e.By.Host)
 }
 
@@ -368,7 +372,8 @@ func (l *Lock) create(ctx context.Context, f *lockFile, cond If) error {
 // write writes that this job holds the lock, or that nobody does, by the file's hold or else if cond holds.
 func (l *Lock) write(ctx context.Context, f *lockFile, cond If, released bool) error {
 	f.tried = rand.Text()
-	data, err := json.Marshal(lockText{Owner: l.owner, Domain: l.domain, Nonce: f.tried, Released: released, Late: released && l.late})
+	data, err := json.Marshal(lockText{Owner: l.owner, Domain: l.domain, Nonce: f.tried, Released: released,
+		Late: released && l.late})
 	if err != nil {
 		return err
 	}
@@ -528,7 +533,8 @@ func (l *Lock) own(ctx context.Context, do func(If) error) error {
 			return nil // the folders were exchanged
 		case now.exists() && !ours:
 			l.lost = &FencedError{Path: path, Job: l.owner.Job, By: &now.Owner}
-		case !now.exists() || l.file.hold != nil && errors.Is(refused, ErrPrecondition): // or what is there is a copy, which is not held
+		// or what is there is a copy, which is not held
+		case !now.exists() || l.file.hold != nil && errors.Is(refused, ErrPrecondition):
 			l.lost = &FencedError{Path: path, Job: l.owner.Job}
 		default:
 			// Another process is deciding whether to take the lock over, or somebody touched the file.

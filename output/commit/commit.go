@@ -176,9 +176,11 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 	switch {
 	case former == nil:
 	case former.To != "" && o.Lock.Force:
-		c.o.Warn("took over the lock of job %s, which continues as %s until it finds that its files are gone; cancel that job", former.Job, former.To)
+		c.o.Warn("took over the lock of job %s, which continues as %s until it finds that its files are gone; cancel "+
+			"that job", former.Job, former.To)
 	case former.To != "":
-		c.o.Warn("took over the lock of job %s, which continued as %s and has ended; its work is discarded", former.Job, former.To)
+		c.o.Warn("took over the lock of job %s, which continued as %s and has ended; its work is "+
+			"discarded", former.Job, former.To)
 	default:
 		c.o.Warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
 	}
@@ -272,7 +274,8 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 		}
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		err = c.sealAndFill(ctx, &seal{Run: c.o.Run, Fingerprint: fingerprint, From: ready, Opaque: !c.swaps, Weak: !c.removes, Files: files})
+		err = c.sealAndFill(ctx, &seal{Run: c.o.Run, Fingerprint: fingerprint, From: ready, Opaque: !c.swaps,
+			Weak: !c.removes, Files: files})
 	}
 	c.committed = err == nil
 	if !c.Pending() {
@@ -289,7 +292,8 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 type PendingError struct{ Err error }
 
 func (e *PendingError) Error() string {
-	return fmt.Sprintf("publishing was interrupted: %v; the new output is complete; run again to finish publishing it", e.Err)
+	return fmt.Sprintf("publishing was interrupted: %v; the new output is complete; run again to "+
+		"finish publishing it", e.Err)
 }
 
 func (e *PendingError) Unwrap() error { return e.Err }
@@ -353,17 +357,21 @@ func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.R
 		info, ok := there.files[staged.Name(f.Name)]
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("%s is missing from %s, where it was written; something else deleted it; run again", f.Name, staged.Dir)
+			return nil, fmt.Errorf("%s is missing from %s, where it was written; something else deleted it; "+
+				"run again", f.Name, staged.Dir)
 		case f.SHA256 != "" && info.Size != f.Size:
-			return nil, fmt.Errorf("%s has %d bytes in %s, but %d were written; something else changed it; run again", f.Name, info.Size, staged.Dir, f.Size)
+			return nil, fmt.Errorf("%s has %d bytes in %s, but %d were written; something else changed it; run again",
+				f.Name, info.Size, staged.Dir, f.Size)
 		case c.movable > 0 && info.Size > c.movable:
-			const text = "%s has %d bytes, but the limit for a copy is %d bytes in an object store that cannot list unfinished uploads; choose another store, or split the input"
+			const text = "%s has %d bytes, but the limit for a copy is %d bytes in an object store that cannot list " +
+				"unfinished uploads; choose another store, or split the input"
 			return nil, &storage.UnlistedError{Err: fmt.Errorf(text, f.Name, info.Size, c.movable), Whole: c.movable}
 		}
 		f.Size = info.Size
 	}
 	if len(there.files) > len(files) {
-		return nil, fmt.Errorf("%s contains %d files, but %d were written; run again when nothing else is writing there", staged.Dir, len(there.files), len(files))
+		return nil, fmt.Errorf("%s contains %d files, but %d were written; run again when nothing else is writing there",
+			staged.Dir, len(there.files), len(files))
 	}
 	return files, c.syncing.Sync(ctx, there.paths()...)
 }
@@ -713,7 +721,8 @@ func (c *Commit) refuses(ctx context.Context, path string, cond storage.If) erro
 }
 
 func (c *Commit) ignoresConditions() error {
-	return &unfitError{c.o.Dir + ": the object store ignores conditional requests, so two runs could write at once; choose another store"}
+	return &unfitError{c.o.Dir + ": the object store ignores conditional requests, so two runs could write at " +
+		"once; choose another store"}
 }
 
 // andAbove returns folder and all those above it, some of which may be new too.

@@ -81,7 +81,8 @@ func (c *Commit) Keep(ctx context.Context, p Part) error {
 	err := c.each(ctx, len(paths), func(i int) error {
 		info, err := storage.Stat(ctx, paths[i])
 		if err == nil && info.Size != p.Files[i].Bytes {
-			err = fmt.Errorf("%s has %d bytes, but %d were written; something else changed it; run again", paths[i], info.Size, p.Files[i].Bytes)
+			err = fmt.Errorf("%s has %d bytes, but %d were written; something else changed it; run again", paths[i],
+				info.Size, p.Files[i].Bytes)
 		}
 		return err
 	})
@@ -187,7 +188,8 @@ func (c *Commit) leaveParts(ctx context.Context) error {
 		bytes += p.Bytes()
 		c.mark(keep, p)
 	}
-	c.o.Warn("saved %d MB of the run's work in %s; run the same command to continue, or add --resume never to start again without it", bytes/1e6, c.staging)
+	c.o.Warn("saved %d MB of the run's work in %s; run the same command to continue, or add --resume never to start "+
+		"again without it", bytes/1e6, c.staging)
 	return c.clear(ctx, c.Temporary(), keep)
 }
 

@@ -36,7 +36,8 @@ func (c *Commit) Leave(ctx context.Context, to string, state any) error {
 		return err
 	}
 	path := storage.Join(c.staging, leftFile)
-	if err := storage.WriteShared(ctx, path, Left{Run: c.o.Run, To: to, Temp: c.o.Temp, Removes: c.removes, Whole: c.movable, State: text}); err != nil {
+	if err := storage.WriteShared(ctx, path, Left{Run: c.o.Run, To: to, Temp: c.o.Temp, Removes: c.removes,
+		Whole: c.movable, State: text}); err != nil {
 		return err
 	}
 	if err := storage.Sync(ctx, path); err != nil {
@@ -91,7 +92,8 @@ func Resume(ctx context.Context, o Options, left *Left) (*Commit, error) {
 func (c *Commit) resume(ctx context.Context, left *Left) error {
 	// Another process may have finished it meanwhile.
 	if now, err := FindLeft(ctx, c.o.Dir); err != nil || now == nil || now.Run != left.Run {
-		return errors.Join(err, &RefusedError{fmt.Sprintf("%s: run %s was finished, or removed, by another process", c.o.Dir, left.Run)})
+		return errors.Join(err, &RefusedError{fmt.Sprintf("%s: run %s was finished, or removed, by "+
+			"another process", c.o.Dir, left.Run)})
 	}
 	sealed, err := readSeal(ctx, left.staging)
 	if err != nil {
@@ -101,7 +103,8 @@ func (c *Commit) resume(ctx context.Context, left *Left) error {
 		if err := c.recover(ctx); err != nil || c.recovered != nil {
 			return err
 		}
-		return &RefusedError{fmt.Sprintf("%s: run %s cannot be finished, because files that it wrote were deleted; run its command again", c.o.Dir, left.Run)}
+		return &RefusedError{fmt.Sprintf("%s: run %s cannot be finished, because files that it wrote were deleted; run its "+
+			"command again", c.o.Dir, left.Run)}
 	}
 	if c.seen, err = look(ctx, c.o.Dir); err != nil {
 		return err

@@ -141,7 +141,8 @@ func (c *Commit) recover(ctx context.Context) (err error) {
 	}()
 	for _, l := range left {
 		if !storage.SameOwner(l.folder, storage.Join(c.o.Dir, output.LockFile)) {
-			c.o.Warn("%s belongs to another user and was kept; its owner can run the same command again to finish or remove it", l.folder)
+			c.o.Warn("%s belongs to another user and was kept; its owner can run the same command again to finish "+
+				"or remove it", l.folder)
 			continue
 		}
 		seal, err := l.seal(ctx)
@@ -200,7 +201,8 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 		return err
 	}
 	if note.Temp != "" {
-		if err := errors.Join(storage.RemoveAll(ctx, note.Temp), storage.RemoveAll(ctx, note.Temp+storage.Removing)); err != nil {
+		if err := errors.Join(storage.RemoveAll(ctx, note.Temp),
+			storage.RemoveAll(ctx, note.Temp+storage.Removing)); err != nil {
 			return err
 		}
 	}
@@ -210,7 +212,8 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 	}
 	if foreign := old.stranger(); foreign != "" {
 		c.o.Warn("%s was not written by neardup and was kept; move it where you want it", storage.Join(old.dir, foreign))
-		return errors.Join(old.remove(ctx, "", c.lock.Removal), storage.RemoveAll(ctx, storage.Join(l.folder, workDir)), storage.RemoveAll(ctx, storage.Join(l.folder, tempDir)))
+		return errors.Join(old.remove(ctx, "", c.lock.Removal), storage.RemoveAll(ctx, storage.Join(l.folder, workDir)),
+			storage.RemoveAll(ctx, storage.Join(l.folder, tempDir)))
 	}
 	// If only some of its files were removed, the rest could not be told from files of others.
 	err = c.store.Move(ctx, old.dir, storage.Join(l.folder, goneDir))

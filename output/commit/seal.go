@@ -53,7 +53,8 @@ func asOld(name string, info storage.Info) oldFile {
 // is reports whether a file is unchanged. On some file systems inodes, and so versions, change when they are mounted
 // again.
 func (o oldFile) is(info storage.Info) bool {
-	return info.Version == o.Version || storage.IsLocal(info.Path) && info.Size == o.Size && info.Modified.UnixNano() == o.Modified
+	return info.Version == o.Version || storage.IsLocal(info.Path) && info.Size == o.Size &&
+		info.Modified.UnixNano() == o.Modified
 }
 
 func (s *seal) staged() output.Folder {
@@ -66,7 +67,9 @@ func (s *seal) success() sealedFile { return s.Files[len(s.Files)-1] }
 func (s *seal) files() []sealedFile { return s.Files[:len(s.Files)-1] }
 
 func (s *seal) old(name string) (oldFile, bool) {
-	i, ok := slices.BinarySearchFunc(s.Old, name, func(o oldFile, name string) int { return strings.Compare(o.Name, name) })
+	i, ok := slices.BinarySearchFunc(s.Old, name, func(o oldFile, name string) int {
+		return strings.Compare(o.Name, name)
+	})
 	if !ok {
 		return oldFile{}, false
 	}
@@ -99,7 +102,8 @@ func (s *seal) sound() bool {
 		top, _, _ := strings.Cut(name, "/")
 		return !fs.ValidPath(name) || name == "." || top == output.LockFile || top == belowDir
 	}
-	return len(s.Files) > 0 && s.success().Name == output.SuccessFile && slices.Contains([]string{workDir, outDir, readyDir}, s.From) &&
+	return len(s.Files) > 0 && s.success().Name == output.SuccessFile &&
+		slices.Contains([]string{workDir, outDir, readyDir}, s.From) &&
 		!slices.ContainsFunc(s.Files, func(f sealedFile) bool { return bad(f.Name) }) &&
 		!slices.ContainsFunc(s.Old, func(f oldFile) bool { return bad(f.Name) })
 }
@@ -194,7 +198,8 @@ func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (pu
 		return false, err
 	}
 	// All marks have the same size: only the run id in it tells whether it was moved before.
-	if err := c.store.Move(ctx, s.staged().Path(output.SuccessFile), storage.Join(c.o.Dir, output.SuccessFile)); err != nil {
+	if err := c.store.Move(ctx, s.staged().Path(output.SuccessFile),
+		storage.Join(c.o.Dir, output.SuccessFile)); err != nil {
 		mark, there, readErr := readSuccess(ctx, c.o.Dir)
 		if readErr != nil || !there || mark.Run != s.Run {
 			return false, errors.Join(c.lock.Prove(ctx), err)
@@ -286,7 +291,8 @@ func (c *Commit) move(ctx context.Context, s *seal, f sealedFile) error {
 	if statErr == nil && s.arrived(f, info) {
 		return nil
 	}
-	return errors.Join(c.lock.Prove(ctx), fmt.Errorf("%s is missing from %s, where it was staged: %w", f.Name, s.folder, err))
+	return errors.Join(c.lock.Prove(ctx), fmt.Errorf("%s is missing from %s, where it was staged: %w",
+		f.Name, s.folder, err))
 }
 
 // removeReplaced removes old files whose name no new file has.
@@ -336,7 +342,8 @@ func (c *Commit) removeOld(ctx context.Context, s *seal, old oldFile) error {
 		}
 		// The file is unchanged, so a reader has locked it, or the run whose lock was taken over is removing it.
 		if tries == lockedTries {
-			return errors.Join(c.lock.Prove(ctx), &RefusedError{path + " is locked by another process; wait until that process ends, or stop it, and run again"})
+			return errors.Join(c.lock.Prove(ctx), &RefusedError{path + " is locked by another process; wait until that " +
+				"process ends, or stop it, and run again"})
 		}
 		time.Sleep(lockedPause)
 	}
@@ -362,7 +369,8 @@ func (c *Commit) checkFilled(ctx context.Context, s *seal) (*listing, error) {
 		case !ok:
 			return nil, &RefusedError{storage.Join(c.o.Dir, name) + " was not written by neardup; move it"}
 		case there.files[name].Size != size:
-			return nil, fmt.Errorf("%s has %d bytes, but %d were written", storage.Join(c.o.Dir, name), there.files[name].Size, size)
+			return nil, fmt.Errorf("%s has %d bytes, but %d were written", storage.Join(c.o.Dir, name),
+				there.files[name].Size, size)
 		}
 		delete(expected, name)
 	}

@@ -213,11 +213,14 @@ func (s *survey) stranger() string {
 func (s *survey) refuse(overwrite bool) error {
 	switch foreign := s.stranger(); {
 	case foreign != "" && s.record == nil:
-		return &RefusedError{s.dir + " is not empty and was not written by neardup (it contains " + foreign + "); choose another --output"}
+		return &RefusedError{s.dir + " is not empty and was not written by neardup (it contains " + foreign +
+			"); choose another --output"}
 	case foreign != "":
-		return &RefusedError{storage.Join(s.dir, foreign) + " was not written by neardup; move it, or choose another --output"}
+		return &RefusedError{storage.Join(s.dir, foreign) + " was not written by neardup; move it, or " +
+			"choose another --output"}
 	case s.finished && !overwrite:
-		return &RefusedError{s.dir + " already contains a finished output; use --overwrite to replace it, or choose another --output"}
+		return &RefusedError{s.dir + " already contains a finished output; use --overwrite to replace it, or " +
+			"choose another --output"}
 	}
 	return nil
 }
@@ -241,7 +244,8 @@ func (s *survey) differs(before *survey) error {
 		}
 	}
 	if name != "" {
-		return &RefusedError{storage.Join(s.dir, name) + " changed while the job was running, so nothing was replaced; run again when nothing else is writing there"}
+		return &RefusedError{storage.Join(s.dir, name) + " changed while the job was running, so nothing was replaced; run " +
+			"again when nothing else is writing there"}
 	}
 	return nil
 }
@@ -324,7 +328,8 @@ func readRecord(ctx context.Context, dir string) (*runRecord, error) {
 		return nil, err
 	}
 	record := &runRecord{}
-	if json.Unmarshal(data, record) != nil || !runID.MatchString(record.Job) || !strings.HasPrefix(record.Formats.Tables, "neardup-tables-") {
+	if json.Unmarshal(data, record) != nil || !runID.MatchString(record.Job) ||
+		!strings.HasPrefix(record.Formats.Tables, "neardup-tables-") {
 		return nil, nil
 	}
 	return record, nil

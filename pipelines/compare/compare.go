@@ -107,19 +107,23 @@ func (c *Config) validate() error {
 	case c.listsBuckets() && !slices.ContainsFunc(c.Methods, Method.buckets):
 		return job.Usage("--write %s: none of these methods lists buckets; add bands to --methods", job.Names(c.Write...))
 	case slices.Contains(c.Write, output.Pairs) && len(c.parts()) > 1:
-		return job.Usage("--write %s: methods of two measures find pairs with two kinds of similarity; leave out pairs, or the methods of one measure", job.Names(c.Write...))
-	case c.Output != "" && (c.Write == nil || c.listsBuckets()) && named[byPieces] && (named[byBands] || named[bySignatures]):
+		return job.Usage("--write %s: methods of two measures find pairs with two kinds of similarity; leave out pairs, or "+
+			"the methods of one measure", job.Names(c.Write...))
+	case c.Output != "" && (c.Write == nil || c.listsBuckets()) && named[byPieces] &&
+		(named[byBands] || named[bySignatures]):
 		return job.Usage("--output %s: pieces and bands have different buckets; leave one out of --methods", c.Output)
 	case c.Output == "" && c.Replaces():
 		return job.Usage("--overwrite: there is no folder to write to; add --output")
 	case c.Output == "" && len(c.Write) > 0:
 		return job.Usage("--write %s: there is no folder to write to; add --output", job.Names(c.Write...))
 	case c.Output != "" && c.Write == nil && len(c.parts()) > 1 && !slices.ContainsFunc(c.Methods, Method.buckets):
-		return job.Usage("--output %s: methods of two measures have no table in common; add bands or pieces to --methods", c.Output)
+		return job.Usage("--output %s: methods of two measures have no table in common; add bands or pieces "+
+			"to --methods", c.Output)
 	case c.Write != nil && len(c.Write) == 0:
 		return job.Usage("nothing to write; add --write with any of %s", job.Listed(tables...))
 	case len(c.Methods) < 2 && c.Truth == "" && !c.listsAlone():
-		return job.Usage("--methods %s: name at least two of %s, or use --truth FILE to measure one", job.Names(c.Methods...), job.Listed(Methods()...))
+		return job.Usage("--methods %s: name at least two of %s, or use --truth FILE to measure one", job.Names(c.Methods...),
+			job.Listed(Methods()...))
 	case slices.Contains(c.Inputs, "-"):
 		return job.Usage("compare reads its input several times, but standard input can be read only once; give a file")
 	}
@@ -147,15 +151,19 @@ func (c *Config) validateComparing() error {
 	case c.Compare != "" && !measured:
 		return job.Usage("--compare %s: none of --methods %s uses this measure; add simhash or pieces", c.Compare, names)
 	case c.Pieces != 0 && !bySimHash:
-		return job.Usage("--pieces %d: these methods compute no SimHash signatures; add simhash or pieces to --methods", c.Pieces)
+		return job.Usage("--pieces %d: these methods compute no SimHash signatures; add simhash or pieces "+
+			"to --methods", c.Pieces)
 	case !slices.ContainsFunc(parts, part.signed) && (c.Bits != usual.Bits || c.Vectors != usual.Vectors):
-		return job.Usage("--bits %d --vectors %s: these methods compute no SimHash signatures; add simhash or pieces to --methods", c.Bits, c.Vectors)
+		return job.Usage("--bits %d --vectors %s: these methods compute no SimHash signatures; add simhash or pieces to "+
+			"--methods", c.Bits, c.Vectors)
 	case !vectors && c.Weights != usual.Weights:
-		return job.Usage("--weights %s: sets have no weights; add simhash or pieces to --methods, or use --compare cosine or overlap", c.Weights)
+		return job.Usage("--weights %s: sets have no weights; add simhash or pieces to --methods, or use --compare "+
+			"cosine or overlap", c.Weights)
 	}
 	for _, p := range parts {
 		if len(p.methods) < 2 && c.Truth == "" && !c.listsAlone() {
-			return job.Usage("--methods %s: no other method listed compares by %s, so there is nothing to compare %s with; add complete, or use --truth", names, p.measure, p.methods[0])
+			return job.Usage("--methods %s: no other method listed compares by %s, so there is nothing to compare %s with; "+
+				"add complete, or use --truth", names, p.measure, p.methods[0])
 		}
 		asked, err := job.Compile(c.spec(p))
 		if err == nil {
@@ -319,7 +327,8 @@ const maxShingles = 64_000_000
 const maxPairs = 10_000_000
 
 func (r *Job) tooMany(method Method) error {
-	return job.Usage("--methods %s: more than %s pairs, in all or in one bucket, are too many to hold in memory; use --limit to read fewer documents", method, records.Count(int64(r.most)))
+	return job.Usage("--methods %s: more than %s pairs, in all or in one bucket, are too many to hold in memory; use "+
+		"--limit to read fewer documents", method, records.Count(int64(r.most)))
 }
 
 // Job is one comparison.
@@ -362,16 +371,22 @@ func New(c Config) (*Job, error) {
 // checkBounds returns a *job.UsageError for an input that would take too long.
 func (r *Job) checkBounds() error {
 	if r.writes(output.Pairs) && (r.plan.Documents > maxDocuments || r.words() > maxShingles) {
-		return job.Usage("--output %s: about %s documents with %s shingles are too many for the pairs table (maximum: %s with %s); use --limit to read fewer, or leave pairs out of --write",
-			r.config.Output, records.Count(r.plan.Documents), records.Count(r.plan.Shingles), records.Count(maxDocuments), records.Count(maxShingles))
+		return job.Usage("--output %s: about %s documents with %s shingles are too many for the pairs table (maximum: %s "+
+			"with %s); use --limit to read fewer, or leave pairs out of --write",
+			r.config.Output, records.Count(r.plan.Documents), records.Count(r.plan.Shingles), records.Count(maxDocuments),
+			records.Count(maxShingles))
 	}
-	if r.plan.Documents > maxDocuments && slices.ContainsFunc(r.part.methods, func(m Method) bool { return !m.deduplicates() }) {
-		return job.Usage("about %s documents have %s pairs, too many to check one by one; use --limit %d", records.Count(r.plan.Documents), records.Count(r.plan.Documents*(r.plan.Documents-1)/2), maxDocuments)
+	if r.plan.Documents > maxDocuments && slices.ContainsFunc(r.part.methods,
+		func(m Method) bool { return !m.deduplicates() }) {
+		return job.Usage("about %s documents have %s pairs, too many to check one by one; use --limit %d",
+			records.Count(r.plan.Documents), records.Count(r.plan.Documents*(r.plan.Documents-1)/2), maxDocuments)
 	}
 	if words := r.words(); slices.Contains(r.part.methods, bruteForce) && words > maxShingles {
 		share := maxShingles / float64(words)
-		return job.Usage("--methods %s: with about %s shingles (maximum: %s), there are too many pairs to compare; use --limit %d, or the method complete instead, which finds the same pairs",
-			bruteForce, records.Count(r.plan.Shingles), records.Count(int64(float64(r.plan.Shingles)*share)), int64(float64(r.plan.Documents)*share))
+		return job.Usage("--methods %s: with about %s shingles (maximum: %s), there are too many pairs to compare; use "+
+			"--limit %d, or the method complete instead, which finds the same pairs",
+			bruteForce, records.Count(r.plan.Shingles), records.Count(int64(float64(r.plan.Shingles)*share)),
+			int64(float64(r.plan.Documents)*share))
 	}
 	return nil
 }
@@ -425,7 +440,8 @@ func (r *Job) prepare(ctx context.Context, part part) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.plan, err = job.NewPlan(ctx, job.Request{Asked: asked, Running: r.config.Running, Strict: true}, r.temp); err != nil {
+	if r.plan, err = job.NewPlan(ctx, job.Request{Asked: asked, Running: r.config.Running, Strict: true},
+		r.temp); err != nil {
 		return err
 	}
 	if err := r.checkBounds(); err != nil {
@@ -463,7 +479,8 @@ func (r *Job) compare(ctx context.Context, part part, comparison *records.Compar
 		if err != nil {
 			return err
 		}
-		m := records.Method{Name: string(name), Measure: verifier.Measure, Candidates: found.candidates, Pairs: len(found.pairs), Buckets: found.buckets}
+		m := records.Method{Name: string(name), Measure: verifier.Measure, Candidates: found.candidates,
+			Pairs: len(found.pairs), Buckets: found.buckets}
 		var peak int64
 		if m.Seconds, m.CPU, peak = meter.Stop(); peak > 0 {
 			m.Peak = &peak
@@ -528,7 +545,8 @@ func (r *Job) unreadable(ctx context.Context) (string, error) {
 		return r.plan.Unreadable(ctx, r.temp)
 	}
 	if n := r.counts.Unreadable; n > 0 {
-		return records.OfAll(n, r.counts.Records, "record", "unreadable") + "; neardup dedup lists them in the rejected table", nil
+		return records.OfAll(n, r.counts.Records, "record", "unreadable") + "; neardup dedup lists them in " +
+			"the rejected table", nil
 	}
 	return "", nil
 }
@@ -672,14 +690,16 @@ func (r *Job) writePairs(ctx context.Context, found []baseline.Found) error {
 			return err
 		}
 	}
-	params := baseline.Params{Verifier: r.plan.Verifier(r.temp), Path: storage.Join(r.temp, "found"), Cells: r.cells(r.words())}
+	params := baseline.Params{Verifier: r.plan.Verifier(r.temp), Path: storage.Join(r.temp, "found"),
+		Cells: r.cells(r.words())}
 	if err := baseline.WriteFound(ctx, params.Path, found); err != nil {
 		return err
 	}
 	pipeline, s := beam.NewPipelineWithRoot()
 	docs, _ := r.plan.ReadAlone(s, r.temp)
 	t := baseline.Tables{Signing: r.plan.Signature(r.temp)}
-	rows := t.Compared(s, t.IDs(s, docs), baseline.Sets(s, docs, r.plan.Spec, params.Verifier), params, job.Strings(r.part.methods...))
+	rows := t.Compared(s, t.IDs(s, docs), baseline.Sets(s, docs, r.plan.Spec, params.Verifier), params,
+		job.Strings(r.part.methods...))
 	sink.Ledger(s, r.ledger(output.Pairs), sink.Table(s, output.Pairs, r.slices(), r.sink(), rows))
 	_, err := r.config.Execute(ctx, r.launch, pipeline, r.temp)
 	return err

@@ -16,8 +16,10 @@ func (r *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.C
 		return nil, err
 	}
 	r.launch = launch
-	record := &records.Run{Version: dedup.Version(), Parameters: r.parameters(), Formats: job.Formats(r.asked.Texts, r.config.family())}
-	to := job.Publishing{Dir: r.config.Output, Inputs: r.config.Inputs, Running: r.config.Running, Replacing: r.config.Replacing}
+	record := &records.Run{Version: dedup.Version(), Parameters: r.parameters(),
+		Formats: job.Formats(r.asked.Texts, r.config.family())}
+	to := job.Publishing{Dir: r.config.Output, Inputs: r.config.Inputs, Running: r.config.Running,
+		Replacing: r.config.Replacing}
 	warnings, err := to.Publish(ctx, record, func(temp string, staged output.Folder) (*records.Manifest, error) {
 		r.temp, r.staged = temp, staged
 		if comparison, err = r.do(ctx); err != nil || r.config.Output == "" {

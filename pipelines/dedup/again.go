@@ -43,7 +43,9 @@ func sameInput(was, is records.RunInput) error {
 		return nil
 	}
 	said := func(in records.RunInput) string {
-		return fmt.Sprintf("%s, %s, under %s", records.Plural(int64(in.Files), "file"), records.Plural(in.Bytes, "byte"), in.Root)
+		return fmt.Sprintf("%s, %s, under %s", records.Plural(int64(in.Files), "file"),
+			records.Plural(in.Bytes, "byte"), in.Root)
 	}
-	return job.Usage("the input has changed since the run (then: %s; now: %s); restore it, or run dedup again", said(was), said(is))
+	return job.Usage("the input has changed since the run (then: %s; now: %s); restore it, or run "+
+		"dedup again", said(was), said(is))
 }

@@ -138,7 +138,8 @@ func (p *Plan) read(s beam.Scope, temp string, splits blocks.Range) keys {
 // entries are those of the collections from which candidates are found.
 func (k *keys) entries() []exchange.Entry {
 	return []exchange.Entry{
-		exchange.Enter(bandsLane, k.signed.Bands), exchange.Enter(firstsLane, k.signed.Firsts), exchange.Enter(sizedLane, k.signed.Sized),
+		exchange.Enter(bandsLane, k.signed.Bands), exchange.Enter(firstsLane, k.signed.Firsts),
+		exchange.Enter(sizedLane, k.signed.Sized),
 		exchange.Enter(copiesLane, k.signed.Copies), exchange.Enter(drawnLane, k.drawn),
 	}
 }
@@ -146,7 +147,8 @@ func (k *keys) entries() []exchange.Entry {
 // rest are the entries of the other collections.
 func (k *keys) rest() []exchange.Entry {
 	return []exchange.Entry{
-		exchange.Enter(rejectedLane, k.rejected...), exchange.Enter(droppedLane, k.dropped), exchange.Enter(listedLane, k.listed),
+		exchange.Enter(rejectedLane, k.rejected...), exchange.Enter(droppedLane, k.dropped),
+		exchange.Enter(listedLane, k.listed),
 	}
 }
 
@@ -185,7 +187,8 @@ func (p *Plan) grouped(s beam.Scope, k keys) keys {
 // connect returns the documents to be compared, each with its component, and the copies.
 func (p *Plan) connect(s beam.Scope, k *keys, temp string) flow.Members {
 	if p.Request.Method == job.Exact {
-		return flow.Flatten(s, k.signed.Copies, candidates.Copies(s, k.groupedFirsts(s), candidates.Params{Inputs: job.Inputs(temp)}))
+		return flow.Flatten(s, k.signed.Copies, candidates.Copies(s, k.groupedFirsts(s),
+			candidates.Params{Inputs: job.Inputs(temp)}))
 	}
 	edges, copies := p.edges(s, k, temp)
 	return flow.Flatten(s, copies, components.Connect(s, edges, p.components(temp)))
@@ -208,11 +211,13 @@ func (p *Plan) compare(s beam.Scope, members flow.Members, drawn flow.Drawn, tem
 	}
 	small, more := p.joinSmall(s, exchange.Alone(s.Scope("verify.Small"), features.Sets), temp)
 	large := p.joinLarge(s, larger{
-		sets: flow.Flatten(s, features.LargeSets, more.sets), profiles: flow.Flatten(s, features.LargeProfiles, more.profiles), samples: features.Samples,
+		sets: flow.Flatten(s, features.LargeSets, more.sets), samples: features.Samples,
+		profiles: flow.Flatten(s, features.LargeProfiles, more.profiles),
 	}, drawn, temp)
 	return found{
-		profiles: features.Profiles, pairs: flow.Flatten(s, small.pairs, large.pairs), links: large.links, copies: features.Copies,
-		facts: append(large.facts, small.facts...),
+		profiles: features.Profiles, pairs: flow.Flatten(s, small.pairs, large.pairs), links: large.links,
+		copies: features.Copies,
+		facts:  append(large.facts, small.facts...),
 	}
 }
 
@@ -273,13 +278,15 @@ func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Membe
 // entries are those of the collections, any of which may be absent.
 func (f *found) entries() []exchange.Entry {
 	return []exchange.Entry{
-		exchange.Enter(profilesLane, f.profiles), exchange.Enter(pairsLane, f.pairs), exchange.Enter(linksLane, f.links), exchange.Enter(copiedLane, f.copies),
+		exchange.Enter(profilesLane, f.profiles), exchange.Enter(pairsLane, f.pairs), exchange.Enter(linksLane, f.links),
+		exchange.Enter(copiedLane, f.copies),
 	}
 }
 
 // leaveFound returns the collections of found.entries, after an exchange.
 func (p *Plan) leaveFound(s beam.Scope, all exchange.Arrived) (f found) {
-	f.profiles, f.copies = exchange.Leave[flow.Profiles](s, all, profilesLane), exchange.Leave[flow.Copies](s, all, copiedLane)
+	f.profiles, f.copies = exchange.Leave[flow.Profiles](s, all, profilesLane),
+		exchange.Leave[flow.Copies](s, all, copiedLane)
 	if p.Request.Method != job.Exact {
 		f.pairs, f.links = exchange.Leave[flow.NearPairs](s, all, pairsLane), exchange.Leave[flow.Links](s, all, linksLane)
 	}
@@ -311,7 +318,8 @@ func (p *Plan) documents(s beam.Scope, k *keys, rows *decide.Rows, staged output
 // tables writes the tables rejected and removed.
 func (p *Plan) tables(s beam.Scope, k *keys, rows *decide.Rows, slices int, staged output.Folder, temp string) written {
 	writing := p.writing(staged, temp)
-	w := written{dropped: append(rows.Dropped, k.dropped), rejected: sink.Table(s, output.Rejected, p.RejectedSlices(), writing, k.rejected...)}
+	w := written{dropped: append(rows.Dropped, k.dropped),
+		rejected: sink.Table(s, output.Rejected, p.RejectedSlices(), writing, k.rejected...)}
 	w.facts = append(rows.Facts,
 		w.rejected,
 		sink.Table(s, output.Removed, slices, writing, rows.Removed...),
@@ -323,7 +331,9 @@ func (p *Plan) tables(s beam.Scope, k *keys, rows *decide.Rows, slices int, stag
 }
 
 // corpus writes batches of the corpus.
-func (p *Plan) corpus(s beam.Scope, dropped []flow.Dropped, staged output.Folder, temp string, batches blocks.Range) flow.Facts {
+func (p *Plan) corpus(
+	s beam.Scope, dropped []flow.Dropped, staged output.Folder, temp string, batches blocks.Range,
+) flow.Facts {
 	return sink.Corpus(s, p.corpusSlices(), p.writing(staged, temp), p.Reading(), batches, dropped...)
 }
 
@@ -374,7 +384,8 @@ func (p *Plan) checkRead() error {
 		split := in.Splits.At(i)
 		whole := split.Start == 0 && (i+1 == in.Splits.Len() || in.Splits.At(i+1).File != split.File)
 		if of := int64(float64(sent) * float64(in.Size(split.File)) / float64(in.Bytes())); whole && of > expected(most) {
-			return job.Usage("%s: one task reads the whole file and sends about %d MB, but a task of Beam's Flink runner never ends if it sends more than %d MB; split the file, or decompress it",
+			return job.Usage("%s: one task reads the whole file and sends about %d MB, but a task of Beam's Flink runner "+
+				"never ends if it sends more than %d MB; split the file, or decompress it",
 				in.File(split.File).Path, of>>20, most>>20)
 		}
 	}
@@ -395,7 +406,8 @@ func (p *Plan) checkSent(sent int64) error {
 
 // tooFew returns the error for a job that sends more than its workers can.
 func (p *Plan) tooFew(what string, sent, most int64) error {
-	return job.Usage("--workers %d: %s %d MB, but a task of Beam's Flink runner never ends if it sends more than %d MB; use --workers %d or more",
+	return job.Usage("--workers %d: %s %d MB, but a task of Beam's Flink runner never ends if it sends more than %d MB; "+
+		"use --workers %d or more",
 		cmp.Or(p.Config.InForce.Workers, p.Config.Workers), what, sent>>20, most>>20, sent/expected(most)+1)
 }
 
@@ -419,7 +431,8 @@ func (p *Plan) joinLarge(s beam.Scope, of larger, drawn flow.Drawn, temp string)
 
 // ofAll returns how the sets of all documents are made.
 func (p *Plan) ofAll(temp string) signature.SetsParams {
-	return signature.SetsParams{Verifier: p.Verifier(temp), Batching: spool.NewBatching(p.sizes(), int64(p.batchBytes(p.Config.cellBytes())))}
+	return signature.SetsParams{Verifier: p.Verifier(temp),
+		Batching: spool.NewBatching(p.sizes(), int64(p.batchBytes(p.Config.cellBytes())))}
 }
 
 // sizes estimates how many documents have features of each size, in words of 8 bytes.
@@ -506,7 +519,8 @@ func (p *Plan) measuring(temp string) recall.Params {
 // candidates sets List, so that copies leave the buckets, unless the list may be too large for a process: it takes 8
 // bytes for each copy.
 func (p *Plan) candidates(temp string) candidates.Params {
-	params := candidates.Params{Inputs: job.Inputs(temp), Index: p.Lookup(temp), ShardBits: p.Layout.ShardBits, Tokens: p.Choice.Bands + 1}
+	params := candidates.Params{Inputs: job.Inputs(temp), Index: p.Lookup(temp), ShardBits: p.Layout.ShardBits,
+		Tokens: p.Choice.Bands + 1}
 	if p.Documents <= 2*p.connectDocuments() && !p.Complete {
 		params.List = storage.Join(temp, copiesFile)
 	}
@@ -537,7 +551,8 @@ func (p *Plan) connectEdges() int64 {
 }
 
 func (p *Plan) sets(temp string) sets.Params {
-	return sets.Params{Inputs: job.Inputs(temp), Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Request.PairBudget), Shards: p.componentShards(), Verifier: p.Verifier(temp), Same: p.Request.Same}
+	return sets.Params{Inputs: job.Inputs(temp), Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Request.PairBudget),
+		Shards: p.componentShards(), Verifier: p.Verifier(temp), Same: p.Request.Same}
 }
 
 func (p *Plan) verify(temp string) verify.Params {
@@ -546,7 +561,8 @@ func (p *Plan) verify(temp string) verify.Params {
 		banding = p.Choice.Banding
 	}
 	return verify.Params{
-		Inputs: job.Inputs(temp), Verifier: p.Verifier(temp), CellBytes: p.Config.cellBytes(), PruneBytes: p.usualCell(), Shards: p.componentShards(),
+		Inputs: job.Inputs(temp), Verifier: p.Verifier(temp), CellBytes: p.Config.cellBytes(), PruneBytes: p.usualCell(),
+		Shards:  p.componentShards(),
 		Banding: banding, Seed: p.Request.Seed, Temp: temp,
 	}
 }

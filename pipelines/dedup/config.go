@@ -69,7 +69,8 @@ func (c *Config) validate(ctx context.Context) (*job.Asked, *output.Finished, er
 	}
 	asked, err := c.compile()
 	if err == nil && len(asked.Rank) > 0 {
-		err = job.Usage("--from %s: its tables lack the values that --keep %s ranks documents by; run dedup on the input instead",
+		err = job.Usage("--from %s: its tables lack the values that --keep %s ranks documents by; run "+
+			"dedup on the input instead",
 			c.From, strings.Join(c.Keep, ", --keep "))
 	}
 	return asked, from, err
@@ -102,13 +103,15 @@ func (c *Config) checkRunner(asked *job.Asked) error {
 	case c.Resume == job.ResumeAlways && runner.OnlyBuckets:
 		return job.Usage("--resume always: a job on Dataflow continues even if neardup stops; drop this flag")
 	case c.Resume == job.ResumeAlways && slices.Contains(c.Inputs, "-"):
-		return job.Usage("--resume always: standard input cannot be read again after a failure; give a file, or drop this flag")
+		return job.Usage("--resume always: standard input cannot be read again after a failure; give a " +
+			"file, or drop this flag")
 	case !runner.OnlyBuckets:
 		return c.CheckUnused()
 	case c.JobServer+c.Environment != "":
 		return job.Usage("--job-server and --environment: Dataflow has neither; drop them")
 	case c.Leaves() && severalJobs(asked):
-		return job.Usage("--detach: --signature classic, --weights tf-idf, --measure-recall and --append need several jobs, one after another; drop --detach, or these flags")
+		return job.Usage("--detach: --signature classic, --weights tf-idf, --measure-recall and --append need several " +
+			"jobs, one after another; drop --detach, or these flags")
 	}
 	return c.CheckReached(slices.Concat(c.Inputs, c.Against), c.Output, c.TempDir)
 }

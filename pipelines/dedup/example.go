@@ -158,7 +158,10 @@ func (r *run) stagedTexts(ctx context.Context, of []records.Place) (map[records.
 }
 
 // lookup adds the texts of documents to texts. files maps sources to file numbers, or −1.
-func lookup(ctx context.Context, in *source.Inputs, files map[string]int, of []records.Place, options source.Options, texts map[records.Place]string) error {
+func lookup(
+	ctx context.Context, in *source.Inputs, files map[string]int, of []records.Place, options source.Options,
+	texts map[records.Place]string,
+) error {
 	places := map[blocks.Key]records.Place{}
 	for _, place := range of {
 		if file := files[place.Source]; file >= 0 { // else the document is in an index

@@ -24,11 +24,14 @@ func (r *run) account(ctx context.Context) (*records.Manifest, error) {
 	if len(r.record.Steps) == 0 {
 		r.warn("run.json does not list the counters of the steps, because the runner returned none")
 	}
-	if column := r.asked.Rank.Column(); column != "" && r.record.Steps["fetch/documents"] > 0 && r.record.Steps["fetch/values"] == 0 {
-		r.warn("--keep %s: no document that was compared has a number or a string in column %q, so input order decided which documents to keep", strings.Join(r.config.Keep, ", --keep "), column)
+	if column := r.asked.Rank.Column(); column != "" && r.record.Steps["fetch/documents"] > 0 &&
+		r.record.Steps["fetch/values"] == 0 {
+		r.warn("--keep %s: no document that was compared has a number or a string in column %q, so input order decided "+
+			"which documents to keep", strings.Join(r.config.Keep, ", --keep "), column)
 	}
 	if n := r.record.Steps["fetch/dates"]; n > 0 {
-		r.warn("--keep %s: column %q has dates that begin with the day or the month, as in 9/3/2026, in %s; they are sorted as text; write such a date as 2026-03-09",
+		r.warn("--keep %s: column %q has dates that begin with the day or the month, as in 9/3/2026, in %s; they are "+
+			"sorted as text; write such a date as 2026-03-09",
 			strings.Join(r.config.Keep, ", --keep "), r.asked.Rank.Column(), records.Plural(n, "document"))
 	}
 	facts, err := job.Ledger(ctx, storage.Join(r.temp, ledgerFile))
@@ -102,13 +105,15 @@ func (r *run) countReferences(facts []blocks.Fact) {
 	}
 	n.PairsCompared = r.record.Steps["verify/references_compared"]
 	if r.index != nil {
-		n.Index = &records.IndexMissed{Compared: r.record.Steps["verify/settled_compared"], Missed: r.record.Steps["verify/index_missed"]}
+		n.Index = &records.IndexMissed{Compared: r.record.Steps["verify/settled_compared"],
+			Missed: r.record.Steps["verify/index_missed"]}
 	}
 	if n.Unreadable > 0 {
 		r.warn("--against: %s", records.OfAll(n.Unreadable, n.Records, "record", "unreadable"))
 	}
 	if n.NoColumn > 0 {
-		r.warn("--against: %s, for lack of a text column; name the column with --against-text", records.OfAll(n.NoColumn, n.Records-n.Unreadable, "document", "not compared"))
+		r.warn("--against: %s, for lack of a text column; name the column with --against-text",
+			records.OfAll(n.NoColumn, n.Records-n.Unreadable, "document", "not compared"))
 	}
 }
 
@@ -138,7 +143,8 @@ func (r *run) countValues(facts []blocks.Fact) {
 			is = "not a date"
 		}
 		r.record.UnreadValues = append(r.record.UnreadValues, *of)
-		r.warn("--match %s: the value is %s in %s, and counts as missing; the first is %s", rule.Column, is, records.Plural(of.Documents, "document"), of.First)
+		r.warn("--match %s: the value is %s in %s, and counts as missing; the first is %s", rule.Column, is,
+			records.Plural(of.Documents, "document"), of.First)
 	}
 }
 
@@ -169,11 +175,13 @@ func (r *run) checkLoss() error {
 		dropped += n.NotCompared
 	}
 	if r.asked.Writes(output.Documents) && r.listed != n.Records {
-		return fmt.Errorf("lost records: %d were read, but the documents table has %d rows; this is an error in neardup; please report it with run.json",
+		return fmt.Errorf("lost records: %d were read, but the documents table has %d rows; this is an error in neardup; "+
+			"please report it with run.json",
 			n.Records, r.listed)
 	}
 	if r.asked.Writes(output.Corpus) && n.Records != n.Corpus+n.Removed+dropped {
-		return fmt.Errorf("lost records: %d were read, but %d are in corpus + %d removed + %d left out; this is an error in neardup; please report it with run.json",
+		return fmt.Errorf("lost records: %d were read, but %d are in corpus + %d removed + %d left out; this is an error "+
+			"in neardup; please report it with run.json",
 			n.Records, n.Corpus, n.Removed, dropped)
 	}
 	return nil

@@ -93,7 +93,8 @@ func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 		return nil, err
 	}
 	r.config.WaitLock, r.config.Ended, r.config.Draw = f.WaitLock, f.Ended, f.Draw
-	r.commit, err = commit.Resume(ctx, commit.Options{Dir: dir, Overwrite: r.config.Replaces(), Weak: r.config.WeakOverwrite, Lock: r.config.lock(), Warn: r.warn}, left)
+	r.commit, err = commit.Resume(ctx, commit.Options{Dir: dir, Overwrite: r.config.Replaces(),
+		Weak: r.config.WeakOverwrite, Lock: r.config.lock(), Warn: r.warn}, left)
 	if err != nil {
 		return nil, job.Refused(err)
 	}

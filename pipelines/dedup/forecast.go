@@ -226,7 +226,8 @@ func (p *Plan) expect(f *records.Forecast, s *survey) {
 			f.Shuffled = append(f.Shuffled, records.Shuffled{Name: lane.name, From: lane.from, To: lane.to, Bytes: n})
 		}
 	}
-	f.Flowing = round(max(expected[bandSent]+expected[firstSent], expected[setSent]+expected[profileSent]+expected[copySent]))
+	f.Flowing = round(max(expected[bandSent]+expected[firstSent],
+		expected[setSent]+expected[profileSent]+expected[copySent]))
 }
 
 func round(v float64) int64 { return int64(math.Round(v)) }

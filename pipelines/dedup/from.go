@@ -41,7 +41,8 @@ func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
 	was, phases := records.Fields(f.Run.Parameters), records.Phases()
 	changed := map[string]any{ // settings that only a whole run supports
 		"measure_recall": 0, "max_removed": "",
-		"write": slices.DeleteFunc(slices.Clone(f.Run.Parameters.Write), func(part string) bool { return part == string(output.Documents) }),
+		"write": slices.DeleteFunc(slices.Clone(f.Run.Parameters.Write),
+			func(part string) bool { return part == string(output.Documents) }),
 	}
 	var refused []string
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
@@ -114,13 +115,15 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	case c.Resume == job.ResumeAlways:
 		return job.Usage("--from %s: such a run keeps nothing to continue from; drop --resume always", c.From)
 	case f.Run.References != nil:
-		return refuse("it was made with --against, and its tables have only the references similar to a document of the input")
+		return refuse("it was made with --against, and its tables have only the references similar to " +
+			"a document of the input")
 	case was.Compare == job.Containment:
 		return refuse("its tables do not say which of two documents is larger")
 	case c.Threshold < was.Threshold && was.Method == job.Exact:
 		return refuse("it has only copies, because it was made with --method exact")
 	case c.Threshold < was.Threshold:
-		return job.Usage("--from %s: it has only pairs with a similarity of at least %v; use --threshold %[2]v or more, or run dedup on the input instead", c.From, was.Threshold)
+		return job.Usage("--from %s: it has only pairs with a similarity of at least %v; use --threshold %[2]v or more, or "+
+			"run dedup on the input instead", c.From, was.Threshold)
 	case len(lacking) > 0:
 		return refuse("it lacks %s", strings.Join(lacking, " and "))
 	case n.PairsPartial > 0:
@@ -128,9 +131,11 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	case slices.Contains(was.Inputs, "-"):
 		return refuse("it was made from standard input, which cannot be read again")
 	case slices.Contains(c.Write, string(output.Documents)):
-		return job.Usage("--from %s: its tables do not list every record; leave documents out of --write, or run dedup on the input instead", c.From)
+		return job.Usage("--from %s: its tables do not list every record; leave documents out of --write, or run dedup on "+
+			"the input instead", c.From)
 	case c.MaxRemoved != "":
-		return job.Usage("--from %s: its tables do not say how many documents a file has; drop --max-removed, or run dedup on the input instead", c.From)
+		return job.Usage("--from %s: its tables do not say how many documents a file has; drop --max-removed, or run dedup "+
+			"on the input instead", c.From)
 	}
 	return nil
 }
@@ -146,7 +151,8 @@ func (c *Config) checkTables(ctx context.Context, f *output.Finished) error {
 			return err
 		}
 		if !intact {
-			return job.Usage("--from %s: %s is missing or has changed since the run; run dedup on the input instead", c.From, file.Path)
+			return job.Usage("--from %s: %s is missing or has changed since the run; run dedup on the "+
+				"input instead", c.From, file.Path)
 		}
 	}
 	return nil
@@ -163,7 +169,8 @@ func (r *run) checkInput(ctx context.Context) error {
 	}
 	versions, err := r.versions(ctx)
 	if err == nil && versions != was.Versions {
-		err = job.Usage("--from %s: the input has changed since the run; run dedup on the input instead, or leave corpus out of --write", r.config.From)
+		err = job.Usage("--from %s: the input has changed since the run; run dedup on the input instead, or leave corpus "+
+			"out of --write", r.config.From)
 	}
 	return err
 }
@@ -190,7 +197,8 @@ func (p *Plan) replayed(s beam.Scope, temp string) (keys, found) {
 // decidedShards returns the number of component shards for documents that are known to be similar.
 func (p *Plan) decidedShards() sets.ComponentShards {
 	n := p.From.Run.Counts
-	return sets.ComponentShards(max(job.LeastGroups, min((n.Removed+n.Clusters)*decidedBytes/p.GroupBytes(), job.MostGroups)))
+	return sets.ComponentShards(max(job.LeastGroups,
+		min((n.Removed+n.Clusters)*decidedBytes/p.GroupBytes(), job.MostGroups)))
 }
 
 // decidedBytes is about the size of a document to decide again, with its pairs.

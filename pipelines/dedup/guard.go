@@ -30,7 +30,9 @@ func (e *RemovedError) Error() string {
 	if e.Sources > 1 {
 		others = fmt.Sprintf("; other sources that exceed it: %d", e.Sources-1)
 	}
-	return fmt.Sprintf("%s: %s of %s would be removed, which is more than --max-removed %v%s; no output was written; check the input, or raise the limit", e.Source, records.Count(e.Removed), records.Plural(e.Documents, "document"), e.Limit, others)
+	return fmt.Sprintf("%s: %s of %s would be removed, which is more than --max-removed %v%s; no output was written; "+
+		"check the input, or raise the limit", e.Source, records.Count(e.Removed),
+		records.Plural(e.Documents, "document"), e.Limit, others)
 }
 
 // Status returns the exit status.
@@ -96,5 +98,6 @@ func (r *run) checkRemoved(ctx context.Context) error {
 		return cmp.Or(cmp.Compare(sources[b].removed(), sources[a].removed()), cmp.Compare(a, b))
 	})
 	s := sources[worst]
-	return &RemovedError{Source: worst, Removed: s.documents - s.kept, Documents: s.documents, Limit: r.asked.Spec.MaxRemoved, Sources: len(sources)}
+	return &RemovedError{Source: worst, Removed: s.documents - s.kept, Documents: s.documents,
+		Limit: r.asked.Spec.MaxRemoved, Sources: len(sources)}
 }

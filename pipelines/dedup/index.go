@@ -42,7 +42,8 @@ func checkIndexed(a *job.Asked) error {
 	const later = "a later document could replace one that has already been kept; drop this flag"
 	switch {
 	case a.Cluster != records.Default().Cluster:
-		return refused("--cluster "+a.Cluster, "a later document may join two clusters that have each kept a document; drop this flag")
+		return refused("--cluster "+a.Cluster, "a later document may join two clusters that have each kept a "+
+			"document; drop this flag")
 	case !slices.Equal(a.Keep, records.Default().Keep):
 		return refused("--keep "+strings.Join(a.Keep, " --keep "), later)
 	case len(a.Protect) > 0:
@@ -99,7 +100,8 @@ func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 	case found != nil:
 		return found, c.follow(found)
 	case c.Append && len(c.Against) > 0:
-		return nil, job.Usage("--append: %s is not an index; create an index in a new folder with neardup index create", c.Against[0])
+		return nil, job.Usage("--append: %s is not an index; create an index in a new folder with neardup "+
+			"index create", c.Against[0])
 	case c.Append:
 		return nil, job.Usage("--append needs --against INDEX; create an index with neardup index create")
 	default:
@@ -129,7 +131,8 @@ func (c *Config) follow(x *index.Index) error {
 		if err != nil {
 			return err
 		}
-		if string(mine) == string(value) || !slices.Contains(c.Given, name) && same(given[name].Interface(), defaults[name].Interface()) {
+		if string(mine) == string(value) || !slices.Contains(c.Given, name) &&
+			same(given[name].Interface(), defaults[name].Interface()) {
 			continue
 		}
 		flag := "--" + strings.ReplaceAll(name, "_", "-")
@@ -149,7 +152,8 @@ func (c *Config) follow(x *index.Index) error {
 	if own, err = job.Compile(c.Spec, c.Given...); err != nil {
 		return err
 	}
-	if formats := job.Formats(own.Texts, own.Family); formats.Text != x.Formats.Text || formats.Signature != x.Formats.Signature {
+	if formats := job.Formats(own.Texts, own.Family); formats.Text != x.Formats.Text ||
+		formats.Signature != x.Formats.Signature {
 		return job.Usage("--against %s: the index has keys of another version of neardup (%s, %s); create it again", x.Dir,
 			x.Formats.Text, x.Formats.Signature)
 	}
@@ -200,7 +204,8 @@ func CheckAdded(ctx context.Context, x *index.Index) error {
 	if n := len(waiting) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
-	return job.Usage("%s lacks the documents of %s, which was published by run %s%s while the index could not be changed; run neardup index prune %s to add them",
+	return job.Usage("%s lacks the documents of %s, which was published by run %s%s while the index could not be "+
+		"changed; run neardup index prune %s to add them",
 		x.Dir, first.Output, first.Run, more, x.Dir)
 }
 
@@ -227,7 +232,8 @@ type InIndexError struct {
 }
 
 func (e *InIndexError) Error() string {
-	return fmt.Sprintf("%s already has this batch, from run %s with the output %s; nothing was added; to add it again, first run: neardup index drop %s --run %[2]s",
+	return fmt.Sprintf("%s already has this batch, from run %s with the output %s; nothing was added; to add it again, "+
+		"first run: neardup index drop %s --run %[2]s",
 		e.Dir, e.Added.Run, e.Added.Output, e.Dir)
 }
 
@@ -268,7 +274,8 @@ func (r *run) storeDocuments(ctx context.Context, folder output.Folder) error {
 		_, compared, _ := p.Read(s, r.temp, in.SplitsOfInputs())
 		kept, removed := segment.Rows(s, compared, segment.Params{Inputs: job.Inputs(r.temp), Output: r.commit.Staged()})
 		slices := p.Slices(float64(p.Documents), float64(in.BytesOfInputs()))
-		return []flow.Facts{sink.Table(s, output.Kept, slices, writing, kept), sink.Table(s, output.Removed, slices, writing, removed)}
+		return []flow.Facts{sink.Table(s, output.Kept, slices, writing, kept),
+			sink.Table(s, output.Removed, slices, writing, removed)}
 	})
 }
 
@@ -297,7 +304,9 @@ func (r *run) storeKeys(ctx context.Context, folder output.Folder) error {
 }
 
 // store runs a pipeline that writes files of the segment.
-func (r *run) store(ctx context.Context, temp string, folder output.Folder, build func(beam.Scope, sink.Params) []flow.Facts) error {
+func (r *run) store(
+	ctx context.Context, temp string, folder output.Folder, build func(beam.Scope, sink.Params) []flow.Facts,
+) error {
 	writing := r.plan.writing(folder, temp)
 	writing.Write, writing.Sync, writing.Stored = []output.Part{output.Kept, output.Removed}, true, true
 	pipeline, scope := beam.NewPipelineWithRoot()

@@ -19,11 +19,14 @@ import (
 
 // background is setsim.Background of prose: 100,000 reviews by shingles of five words. An index is created before there
 // is a document to measure.
-var background = []float64{1, 1.1e-5, 1.3e-7, 3.3e-8, 1.3e-8, 5.1e-9, 2.0e-9, 8.2e-10, 3.3e-10, 1.3e-10, 5.2e-11, 2.1e-11}
+var background = []float64{1, 1.1e-5, 1.3e-7, 3.3e-8, 1.3e-8, 5.1e-9, 2.0e-9, 8.2e-10, 3.3e-10,
+	1.3e-10, 5.2e-11, 2.1e-11}
 
 // CreateIndex makes an index at dir for runs with these settings, with bands for expect documents. The error is a
 // *job.UsageError for settings that an index cannot have.
-func CreateIndex(ctx context.Context, dir string, spec records.Spec, expect int64, given ...string) (*index.Index, error) {
+func CreateIndex(
+	ctx context.Context, dir string, spec records.Spec, expect int64, given ...string,
+) (*index.Index, error) {
 	_, first, err := firstGeneration(spec, expect, given)
 	if err != nil {
 		return nil, err
@@ -35,7 +38,9 @@ func CreateIndex(ctx context.Context, dir string, spec records.Spec, expect int6
 }
 
 // firstGeneration returns the generation of an index without documents.
-func firstGeneration(spec records.Spec, expect int64, given []string) (asked *job.Asked, g index.Generation, err error) {
+func firstGeneration(
+	spec records.Spec, expect int64, given []string,
+) (asked *job.Asked, g index.Generation, err error) {
 	if asked, err = job.Compile(spec, given...); err != nil {
 		return nil, g, err
 	}
@@ -47,7 +52,8 @@ func firstGeneration(spec records.Spec, expect int64, given []string) (asked *jo
 		if expect < 1 {
 			return nil, g, job.Usage("--expect %d: must be at least 1", expect)
 		}
-		in := lsh.Input{Threshold: asked.Threshold.Float(), Recall: asked.Recall, Documents: expect, Background: background, Indexed: true}
+		in := lsh.Input{Threshold: asked.Threshold.Float(), Recall: asked.Recall, Documents: expect,
+			Background: background, Indexed: true}
 		choice, err := lsh.Solve(in)
 		if asked.Bands > 0 {
 			choice, err = lsh.Assess(in, asked.Bands, asked.Rows)
@@ -70,7 +76,8 @@ func firstGeneration(spec records.Spec, expect int64, given []string) (asked *jo
 // other's, except bands and rows. The error is a *job.UsageError for settings that need more than the other index
 // stores.
 func RebuildIndex(
-	ctx context.Context, dir, from string, spec records.Spec, expect int64, given []string, running job.Running, launch job.Launch,
+	ctx context.Context, dir, from string, spec records.Spec, expect int64, given []string,
+	running job.Running, launch job.Launch,
 ) (*index.Index, error) {
 	old, err := OpenIndex(ctx, from)
 	if err != nil {
@@ -84,7 +91,8 @@ func RebuildIndex(
 		return nil, err
 	}
 	if slices.Contains(given, "text") && !slices.Equal(text, spec.Text) {
-		return nil, job.Usage("--text %s: %s stores only the text of column %s; drop this flag", strings.Join(text, ","), from, strings.Join(spec.Text, ","))
+		return nil, job.Usage("--text %s: %s stores only the text of column %s; drop this flag", strings.Join(text, ","),
+			from, strings.Join(spec.Text, ","))
 	}
 	if old.Expect > 0 && !slices.Contains(given, "expect") {
 		expect = old.Expect
@@ -100,7 +108,8 @@ func RebuildIndex(
 		return nil, err
 	}
 	config := Config{Spec: asked.Spec, How: job.How{Running: running}}
-	r := &run{config: config, asked: asked, index: &index.Index{Dir: dir, Generation: first}, launch: launch, record: records.Run{Job: commit.NewRun()}}
+	r := &run{config: config, asked: asked, index: &index.Index{Dir: dir, Generation: first}, launch: launch,
+		record: records.Run{Job: commit.NewRun()}}
 	if r.segment, err = old.Copy(ctx, dir, r.record.Job); err == nil {
 		first.Segments, err = r.signAgain(ctx)
 	}

@@ -31,7 +31,8 @@ const (
 // WritePage writes the HTML report of a run beside its tables, unless draw is nil. The run does not promise it: if it
 // cannot be written, the run warns. Reading texts takes at most limit.
 func WritePage(
-	ctx context.Context, run *records.Run, staged output.Folder, files *records.Manifest, draw Draw, texts TextsOf, limit time.Duration,
+	ctx context.Context, run *records.Run, staged output.Folder, files *records.Manifest, draw Draw,
+	texts TextsOf, limit time.Duration,
 ) {
 	if draw == nil {
 		return
@@ -42,12 +43,15 @@ func WritePage(
 	}
 	run.Page = err == nil
 	if err != nil {
-		run.Warnings = append(run.Warnings, fmt.Sprintf("%s could not be written: %v; run neardup report to write it", output.ReportFile, err))
+		run.Warnings = append(run.Warnings, fmt.Sprintf("%s could not be written: %v; run neardup report to write it",
+			output.ReportFile, err))
 	}
 }
 
 // page draws the page in memory, and returns a function that writes it. Reading texts takes at most limit.
-func page(ctx context.Context, f *output.Finished, draw Draw, texts TextsOf, limit time.Duration) (write func(io.Writer) error, err error) {
+func page(
+	ctx context.Context, f *output.Finished, draw Draw, texts TextsOf, limit time.Duration,
+) (write func(io.Writer) error, err error) {
 	defer func() { // parquet-go may panic on a file that it cannot read
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
@@ -55,7 +59,8 @@ func page(ctx context.Context, f *output.Finished, draw Draw, texts TextsOf, lim
 	}()
 	var page bytes.Buffer
 	err = draw(ctx, &page, f, func(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
-		late := fmt.Errorf("reading them took longer than %v; run neardup report to include them all", limit.Round(time.Second/10))
+		late := fmt.Errorf("reading them took longer than %v; run neardup report to include them all",
+			limit.Round(time.Second/10))
 		limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 		defer cancel()
 		found, err := texts(limited, of)
@@ -95,7 +100,8 @@ func Page(ctx context.Context, p Paging) error {
 			return &job.UsageError{Reason: err}
 		}
 		if _, err := store.Stat(ctx, p.File); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, &job.OutputExistsError{Reason: p.File + " already exists; use --overwrite to replace it, or choose another --output"})
+			return errors.Join(err, &job.OutputExistsError{Reason: p.File + " already exists; use --overwrite to replace it, " +
+				"or choose another --output"})
 		}
 	}
 	for {

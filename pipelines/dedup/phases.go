@@ -187,7 +187,8 @@ func (r *run) inPhases(ctx context.Context) (err error) {
 		return err
 	}
 	in := p.Listing.Inputs
-	r.splits = slices.DeleteFunc(in.SplitWaves(p.Layout.Waves), func(r blocks.Range) bool { r = p.ToRead(r); return r.First == r.End })
+	r.splits = slices.DeleteFunc(in.SplitWaves(p.Layout.Waves),
+		func(r blocks.Range) bool { r = p.ToRead(r); return r.First == r.End })
 	if r.asked.Writes(output.Corpus) {
 		r.batches = in.BatchWaves(p.Layout.Waves)
 	}
@@ -441,7 +442,8 @@ func (r *run) verify(ctx context.Context) error {
 		features := r.plan.features(b.scope, of, r.temp)
 		known := found{profiles: features.Profiles, copies: features.Copies}
 		large := larger{sets: features.LargeSets, profiles: features.LargeProfiles, samples: features.Samples}
-		return append(b.keepLarger(large), b.keep(verified, known.entries()...), b.keep(made, exchange.Enter(setsLane, features.Sets)))
+		return append(b.keepLarger(large), b.keep(verified, known.entries()...),
+			b.keep(made, exchange.Enter(setsLane, features.Sets)))
 	})
 	if err != nil {
 		return err
@@ -477,7 +479,8 @@ const (
 
 // keepLarger writes the collections from which large components are joined to kept files.
 func (b *builder) keepLarger(of larger) []flow.Facts {
-	facts := []flow.Facts{b.keep(largeSetsPrefix, exchange.Enter(0, of.sets)), b.keep(largeProfilesPrefix, exchange.Enter(0, of.profiles))}
+	facts := []flow.Facts{b.keep(largeSetsPrefix, exchange.Enter(0, of.sets)),
+		b.keep(largeProfilesPrefix, exchange.Enter(0, of.profiles))}
 	if beam.PCollection(of.samples).IsValid() {
 		facts = append(facts, b.keep(samplesPrefix, exchange.Enter(0, of.samples)))
 	}
@@ -504,12 +507,14 @@ func (r *run) decide(b *builder) []flow.Facts {
 
 func (r *run) pairs(b *builder) []flow.Facts {
 	rows := exchange.Leave[flow.Rows[records.Pair]](b.scope, b.files(listed), pairRowsLane)
-	return []flow.Facts{sink.Table(b.scope, output.Pairs, r.slices(listed), r.plan.writing(r.commit.Staged(), r.temp), rows)}
+	return []flow.Facts{sink.Table(b.scope, output.Pairs, r.slices(listed),
+		r.plan.writing(r.commit.Staged(), r.temp), rows)}
 }
 
 func (r *run) clusters(b *builder) []flow.Facts {
 	rows := exchange.Leave[flow.Rows[records.Clustered]](b.scope, b.files(clustered), clusterRowsLane)
-	return []flow.Facts{sink.Table(b.scope, output.Clusters, r.slices(clustered), r.plan.writing(r.commit.Staged(), r.temp), rows)}
+	return []flow.Facts{sink.Table(b.scope, output.Clusters, r.slices(clustered),
+		r.plan.writing(r.commit.Staged(), r.temp), rows)}
 }
 
 func (r *run) documents(b *builder) []flow.Facts {
@@ -519,8 +524,9 @@ func (r *run) documents(b *builder) []flow.Facts {
 		listed:   exchange.Leave[flow.Listed](b.scope, read, listedLane),
 	}
 	rows := decide.Rows{
-		Removed:  []flow.Rows[records.Removed]{exchange.Leave[flow.Rows[records.Removed]](b.scope, all, removedRowsLane)},
-		Clusters: []flow.Rows[records.Clustered]{exchange.Leave[flow.Rows[records.Clustered]](b.scope, b.files(clustered), clusterRowsLane)},
+		Removed: []flow.Rows[records.Removed]{exchange.Leave[flow.Rows[records.Removed]](b.scope, all, removedRowsLane)},
+		Clusters: []flow.Rows[records.Clustered]{exchange.Leave[flow.Rows[records.Clustered]](b.scope,
+			b.files(clustered), clusterRowsLane)},
 	}
 	return []flow.Facts{r.plan.documents(b.scope, &k, &rows, r.commit.Staged(), r.temp)}
 }

@@ -32,7 +32,8 @@ func estimatedRecall(facts []blocks.Fact) *records.Recall {
 		counted := estimate.Sum{Found: sum.Found}
 		copy(counted.Millionths[:], sum.Millionths)
 		all, low, high, ok := counted.All()
-		r.Estimated = &records.EstimatedRecall{Found: sum.Found, True: all, RecallInterval: &records.RecallInterval{Recall: found / all}}
+		r.Estimated = &records.EstimatedRecall{Found: sum.Found, True: all,
+			RecallInterval: &records.RecallInterval{Recall: found / all}}
 		if ok {
 			r.Estimated.Interval = &records.Interval{Low: found / high, High: found / low}
 		}

@@ -98,10 +98,12 @@ func (e *TooManyUnreadableError) Error() string {
 	}
 	if e.Whole > 0 {
 		whole := slices.DeleteFunc(slices.Clone(e.NoColumn), func(n records.NoColumn) bool { return !n.Whole() })
-		parts = append(parts, fmt.Sprintf("no text column in %s of %s: %s", records.Count(e.Whole), records.Plural(e.Records, "record"), job.NoColumn(whole)))
+		parts = append(parts, fmt.Sprintf("no text column in %s of %s: %s", records.Count(e.Whole),
+			records.Plural(e.Records, "record"), job.NoColumn(whole)))
 		next = append(next, job.NameColumn)
 	}
-	return fmt.Sprintf("%s; %s; %s, or add --max-rejected %d", strings.Join(parts, "; "), see, strings.Join(next, ", "), e.Unreadable+e.Whole)
+	return fmt.Sprintf("%s; %s; %s, or add --max-rejected %d", strings.Join(parts, "; "), see,
+		strings.Join(next, ", "), e.Unreadable+e.Whole)
 }
 
 // printed returns the command that prints the table rejected of a run that failed.
@@ -133,7 +135,8 @@ func (e *NothingComparedError) Error() string {
 		if e.NotCompared[reason] == 1 {
 			verb = "has"
 		}
-		parts = append(parts, fmt.Sprintf("%s of %s %s %s", records.Count(e.NotCompared[reason]), records.Plural(e.Records, "document"), verb, cmp.Or(lacks[reason], reason)))
+		parts = append(parts, fmt.Sprintf("%s of %s %s %s", records.Count(e.NotCompared[reason]),
+			records.Plural(e.Records, "document"), verb, cmp.Or(lacks[reason], reason)))
 	}
 	list := "to list them: "
 	short, large := e.NotCompared[records.ReasonTooShort] > 0, e.NotCompared[records.ReasonTooLarge] > 0
@@ -235,7 +238,8 @@ func (r *run) dryRun(ctx context.Context) (err error) {
 		}
 		f := r.record.Forecast
 		if f.Whole && f.Documents == 0 && !r.config.AllowEmpty {
-			r.record.Warnings = append(r.record.Warnings, "no document can be read, so the run would fail; check --format and --text, use a different input, or add --allow-empty")
+			r.record.Warnings = append(r.record.Warnings, "no document can be read, so the run would fail; check --format and "+
+				"--text, use a different input, or add --allow-empty")
 		}
 		r.record.Warnings = append(r.record.Warnings, r.plan.warnOfShort(f.Short)...)
 		return nil
@@ -347,7 +351,8 @@ func (r *run) makePlan(ctx context.Context) error {
 		}
 	}
 	r.planned = planFacts{Documents: plan.Documents, Complete: plan.Complete, Shards: plan.Listing.Inputs.Shards}
-	if err := job.CheckInputNotInOutput(plan.Listing.Inputs.Paths(), r.output, r.temp); err != nil && r.config.Output != "" {
+	if err := job.CheckInputNotInOutput(plan.Listing.Inputs.Paths(), r.output, r.temp); err != nil &&
+		r.config.Output != "" {
 		return err
 	}
 	if r.asked.Writes(output.Corpus) {
@@ -379,7 +384,8 @@ func (r *run) makePlan(ctx context.Context) error {
 		r.warn("the run would be refused: %v", err)
 	}
 	for _, glob := range plan.Idle {
-		r.warn("--keep %s: %s matches no input file; patterns apply to paths relative to %s", strings.Join(r.config.Keep, ", --keep "), glob, plan.Listing.Inputs.Root)
+		r.warn("--keep %s: %s matches no input file; patterns apply to paths relative to %s",
+			strings.Join(r.config.Keep, ", --keep "), glob, plan.Listing.Inputs.Root)
 	}
 	for _, glob := range plan.Unprotecting {
 		r.warn("--protect %s matches no input file; patterns apply to paths relative to %s", glob, plan.Listing.Inputs.Root)
@@ -392,7 +398,8 @@ func (r *run) warnOfColumns(sources []records.NoColumn, more string) {
 	most := slices.DeleteFunc(slices.Clone(sources), func(n records.NoColumn) bool { return 2*n.Documents <= n.Of })
 	if len(most) > 0 {
 		columns, flag := r.asked.Columns()
-		r.warn("%s %s: documents without this column are not compared: %s; %s%s", flag, strings.Join(columns, ", "+flag+" "), job.NoColumn(most), more, job.NameColumn)
+		r.warn("%s %s: documents without this column are not compared: %s; %s%s", flag, strings.Join(columns, ", "+flag+" "),
+			job.NoColumn(most), more, job.NameColumn)
 	}
 }
 
@@ -569,7 +576,8 @@ func (r *run) close(ctx context.Context, err error) error {
 	switch {
 	case closing == nil:
 	case err == nil:
-		r.warn("the output is complete, but it may not be in the index yet: %v; the next run that adds to the index also adds this one", closing)
+		r.warn("the output is complete, but it may not be in the index yet: %v; the next run that adds to the index also "+
+			"adds this one", closing)
 	default:
 		err = errors.Join(err, closing)
 	}
@@ -586,7 +594,8 @@ func (r *run) fail(ctx context.Context, err error) {
 	var rejected *string // the field of err that names the table
 	exceeded, nothing := (*TooManyUnreadableError)(nil), (*NothingComparedError)(nil)
 	if errors.As(err, &exceeded) {
-		r.record.Counts = records.Counts{Records: exceeded.Records, Unreadable: exceeded.Unreadable, NoColumn: exceeded.Without}
+		r.record.Counts = records.Counts{Records: exceeded.Records, Unreadable: exceeded.Unreadable,
+			NoColumn: exceeded.Without}
 		r.record.NoColumn = exceeded.NoColumn
 		rejected = &exceeded.Rejected
 	} else if errors.As(err, &nothing) {

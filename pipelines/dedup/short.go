@@ -41,7 +41,8 @@ func leastShingles(t setsim.Threshold, e int) (equal, word int) {
 
 // judges reports whether sets can be too short for the search.
 func (p *Plan) judges() bool {
-	return p.Threshold.Num < p.Threshold.Den && p.Request.Same == "" && p.Request.Measure == job.Jaccard && p.Request.Fields == nil
+	return p.Threshold.Num < p.Threshold.Den && p.Request.Same == "" && p.Request.Measure == job.Jaccard &&
+		p.Request.Fields == nil
 }
 
 // short lists the sources whose documents are too short: at least one document in ten has so few shingles that only an
@@ -236,10 +237,12 @@ func (p *Plan) warnOfShort(all []records.Short) (warnings []string) {
 			if s.Characters {
 				word = "character"
 			}
-			text += fmt.Sprintf("%s fewer than %d shingles, so changing one %s brings a pair below the threshold; ", have(s.Word, s.Documents), s.LeastWord, word)
+			text += fmt.Sprintf("%s fewer than %d shingles, so changing one %s brings a pair below the threshold; ",
+				have(s.Word, s.Documents), s.LeastWord, word)
 		}
 		if s.Equal > 0 {
-			text += fmt.Sprintf("%s fewer than %d shingles, so only a document with the same shingles reaches the threshold; ", have(s.Equal, s.Documents), s.Least)
+			text += fmt.Sprintf("%s fewer than %d shingles, so only a document with the same shingles reaches the threshold; ",
+				have(s.Equal, s.Documents), s.Least)
 		}
 		next := use + " a lower --threshold, or --method exact"
 		if s.Shingle != "" {
@@ -251,7 +254,8 @@ func (p *Plan) warnOfShort(all []records.Short) (warnings []string) {
 		warnings = append(warnings, text+next)
 	}
 	if more := len(all) - mostShort; more > 0 {
-		warnings = append(warnings, fmt.Sprintf("documents are also too short in %s; --json lists all sources", records.Plural(more, "more source")))
+		warnings = append(warnings, fmt.Sprintf("documents are also too short in %s; --json lists all sources",
+			records.Plural(more, "more source")))
 	}
 	return warnings
 }

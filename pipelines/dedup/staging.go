@@ -13,13 +13,15 @@ import (
 
 // lock returns how to take the output's lock.
 func (c *Config) lock() storage.LockOptions {
-	return storage.LockOptions{Force: c.ForceUnlock, Wait: c.WaitLock, Ended: c.Ended, Waiting: func(held *storage.LockedError) {
-		if held.Owner.To != "" {
-			slog.Warn(fmt.Sprintf("waiting for %s, which holds %s", held.Owner.To, held.Path))
-			return
-		}
-		slog.Warn(fmt.Sprintf("waiting for job %s (process %d on %s), which holds %s", held.Owner.Job, held.Owner.PID, held.Owner.Host, held.Path))
-	}}
+	return storage.LockOptions{Force: c.ForceUnlock, Wait: c.WaitLock, Ended: c.Ended,
+		Waiting: func(held *storage.LockedError) {
+			if held.Owner.To != "" {
+				slog.Warn(fmt.Sprintf("waiting for %s, which holds %s", held.Owner.To, held.Path))
+				return
+			}
+			slog.Warn(fmt.Sprintf("waiting for job %s (process %d on %s), which holds %s", held.Owner.Job, held.Owner.PID,
+				held.Owner.Host, held.Path))
+		}}
 }
 
 // checkOutput returns an error if the output may not be written.

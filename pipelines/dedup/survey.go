@@ -84,7 +84,8 @@ func (p *Plan) surveyBytes() int64 {
 	}
 	total := p.Listing.Inputs.Bytes()
 	keys := p.Documents * int64(max(1, p.Choice.Bands, p.Pieces.Count))
-	share := min(1, surveyBytes/float64(max(1, total)), surveyDocuments/float64(p.Documents), surveyKeys/float64(keys), surveyShingles/float64(max(1, p.Shingles)))
+	share := min(1, surveyBytes/float64(max(1, total)), surveyDocuments/float64(p.Documents), surveyKeys/float64(keys),
+		surveyShingles/float64(max(1, p.Shingles)))
 	return int64(math.Ceil(share * float64(total)))
 }
 
@@ -249,7 +250,8 @@ func encodingOf(d *source.Seen) string {
 
 // addColumns adds the columns of a document. A column whose values differ in type has all their types.
 func (s *survey) addColumns(ctx context.Context, typed map[string][]string, d *source.Seen) error {
-	if last := len(s.documents) - 2; last >= 0 && s.documents[last].key.File() == d.Key.File() && d.File.Format != "json" && d.File.Format != "jsonl" {
+	if last := len(s.documents) - 2; last >= 0 && s.documents[last].key.File() == d.Key.File() &&
+		d.File.Format != "json" && d.File.Format != "jsonl" {
 		return nil // only in JSON do columns differ between the records of a file
 	}
 	found, err := d.Columns(ctx, s.plan.Reading())

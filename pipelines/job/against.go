@@ -63,7 +63,8 @@ func (p *Plan) References() *records.RunReferences {
 func (p *Plan) referenceWarnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if n := p.Listing.Both; n > 0 {
-		warn("--against also names %s of %s, which neardup reads only as input", records.Count(int64(n)), records.Plural(p.Input().Files, "input file"))
+		warn("--against also names %s of %s, which neardup reads only as input", records.Count(int64(n)),
+			records.Plural(p.Input().Files, "input file"))
 	}
 	for _, path := range p.Listing.Idle {
 		warn("--against %s: found no documents to compare with", path)

@@ -84,7 +84,8 @@ func (a *Asked) parse(given []string) (err error) {
 			words = []string{values[field].String()}
 		}
 		for _, word := range words {
-			if !slices.Contains(choices[field], word) && (several || word != defaults[field].String() || slices.Contains(given, field)) {
+			if !slices.Contains(choices[field], word) &&
+				(several || word != defaults[field].String() || slices.Contains(given, field)) {
 				reason := fmt.Errorf("%q is unknown; use %s", word, records.Or(choices[field]...))
 				if field == "format" {
 					reason = source.CheckFormat(word)
@@ -96,7 +97,8 @@ func (a *Asked) parse(given []string) (err error) {
 	a.Threshold = parsed(&err, "threshold", s.Threshold, setsim.ParseThreshold)
 	a.Texts.Shingle = parsed(&err, "shingle", s.Shingle, shingle.Parse)
 	a.Texts = parsed(&err, "normalize", s.Normalize, a.Texts.Normalized)
-	if a.Texts.Shingle.Kind == shingle.Item && s.Normalize == defaults["normalize"].String() && !slices.Contains(given, "normalize") {
+	if a.Texts.Shingle.Kind == shingle.Item && s.Normalize == defaults["normalize"].String() &&
+		!slices.Contains(given, "normalize") {
 		a.Texts.Normalize = textnorm.Policy{} // items are compared as they are
 	}
 	rules, wrong := shingle.ParseRules(s.Match)
@@ -163,7 +165,8 @@ func (a *Asked) parseFields(given []string) error {
 	leads := a.leads()
 	if len(leads) == 0 {
 		return &UsageError{Field: "match", Value: strings.Join(a.Match, " --match "),
-			Reason: errors.New("candidates must come from a column that has a value in every document; remove missing-ok from one similarity rule, or add --text COLUMN")}
+			Reason: errors.New("candidates must come from a column that has a value in every document; remove missing-ok from " +
+				"one similarity rule, or add --text COLUMN")}
 	}
 	least := 1.
 	for _, r := range a.Fields {

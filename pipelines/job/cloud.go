@@ -39,13 +39,15 @@ func (c *Cloud) CheckReached(inputs []string, output, temp string) error {
 		return unreached("--output "+output, "use a folder in a bucket, as in --output gs://BUCKET/out")
 	}
 	if temp != "" && !strings.HasPrefix(temp, bucketScheme) {
-		return unreached("--temp-dir "+temp, "use a folder in a bucket, or drop --temp-dir to have temporary files in the output folder")
+		return unreached("--temp-dir "+temp, "use a folder in a bucket, or drop --temp-dir to have temporary "+
+			"files in the output folder")
 	}
 	return nil
 }
 
 func unreached(what, instead string) error {
-	return Usage("--runner dataflow: %s is not in a bucket (gs://), but workers can read and write only buckets; %s", what, instead)
+	return Usage("--runner dataflow: %s is not in a bucket (gs://), but workers can read and write only "+
+		"buckets; %s", what, instead)
 }
 
 // CheckUnused returns a *UsageError for Dataflow options, which other runners do not support, except labels: schedulers
@@ -54,7 +56,8 @@ func (c *Cloud) CheckUnused() error {
 	if _, labels := c.DataflowOption["labels"]; len(c.DataflowOption) > 1 || len(c.DataflowOption) == 1 && !labels {
 		options := maps.Clone(c.DataflowOption)
 		delete(options, "labels")
-		return Usage("--%s is for Dataflow; add --runner dataflow, or drop the Dataflow flags", slices.Min(slices.Collect(maps.Keys(options))))
+		return Usage("--%s is for Dataflow; add --runner dataflow, or drop the Dataflow flags",
+			slices.Min(slices.Collect(maps.Keys(options))))
 	}
 	return nil
 }

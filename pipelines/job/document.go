@@ -36,7 +36,8 @@ func Document(ctx context.Context, p *Plan, temp, answer, asked string) (key blo
 		if int64(len(places)) < found.Documents {
 			first = ", the first"
 		}
-		return 0, nil, Usage("%s: %d documents have this id%s: %s; name one of these places instead of the id", asked, found.Documents, first,
+		return 0, nil, Usage("%s: %d documents have this id%s: %s; name one of these places instead of the id",
+			asked, found.Documents, first,
 			strings.Join(places, ", "))
 	case len(found.Rejected) == 1:
 		row := found.Rejected[0]
@@ -47,7 +48,8 @@ func Document(ctx context.Context, p *Plan, temp, answer, asked string) (key blo
 		if err != nil {
 			return 0, nil, err
 		}
-		return 0, nil, Usage("%s: the document at byte %d of %s is not compared (%s)", asked, row.Position, row.Source, strings.TrimSuffix(row.Reason+": "+row.Detail, ": "))
+		return 0, nil, Usage("%s: the document at byte %d of %s is not compared (%s)", asked, row.Position, row.Source,
+			strings.TrimSuffix(row.Reason+": "+row.Detail, ": "))
 	case len(found.Keys) == 0:
 		unreadable, err := p.Unreadable(ctx, temp)
 		if err != nil {
@@ -64,7 +66,8 @@ func Document(ctx context.Context, p *Plan, temp, answer, asked string) (key blo
 			}
 			closest = "; the most similar: " + strings.Join(ids, ", ")
 		}
-		return 0, nil, Usage("%s: no document has this id%s; check the id, and --id if ids are in another column%s", asked, closest, unreadable)
+		return 0, nil, Usage("%s: no document has this id%s; check the id, and --id if ids are in another column%s",
+			asked, closest, unreadable)
 	}
 	read, err := source.Text(ctx, inputs, found.Keys[0], p.Reading())
 	return found.Keys[0], []byte(read), err
@@ -80,8 +83,8 @@ func ParsePlace(name string) (source string, position int64, ok bool) {
 	return name[:i], position, err == nil && position >= 0 && position < blocks.MaxPosition
 }
 
-// AtPlace returns the document that SOURCE@POSITION names, with a text that is not nil; it is nil if name is no place of
-// the input. The error is a *UsageError.
+// AtPlace returns the document that SOURCE@POSITION names, with a text that is not nil; it is nil if name is no place
+// of the input. The error is a *UsageError.
 func AtPlace(ctx context.Context, p *Plan, name string) (key blocks.Key, text []byte, err error) {
 	from, position, ok := ParsePlace(name)
 	if !ok {

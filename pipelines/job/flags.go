@@ -70,7 +70,8 @@ const (
 func ParseResume(name string) (Resume, error) {
 	resume := cmp.Or(Resume(name), resumeAuto)
 	if !slices.Contains(resumes, resume) {
-		return "", &UsageError{Field: "resume", Value: name, Reason: fmt.Errorf("%q is unknown; use %s", name, records.Or(resumes...))}
+		return "", &UsageError{Field: "resume", Value: name, Reason: fmt.Errorf("%q is unknown; use %s", name,
+			records.Or(resumes...))}
 	}
 	return resume, nil
 }

@@ -22,7 +22,9 @@ import (
 
 // Launch runs a pipeline on the chosen runner; temp is the run's temporary folder, or "" if it is not on a disk. stages
 // are what the runner reports about its work, if it does.
-type Launch func(ctx context.Context, p *beam.Pipeline, temp string) (result beam.PipelineResult, stages []records.Stage, err error)
+type Launch func(ctx context.Context, p *beam.Pipeline, temp string) (
+	result beam.PipelineResult, stages []records.Stage, err error,
+)
 
 type partKey struct{}
 
@@ -149,7 +151,8 @@ var stepPanicked = regexp.MustCompile(`(?s)panic(?:ked)?: (.*?)(?:\s+goroutine \
 type PanicError struct{ Value any }
 
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("this is an error in neardup: %v; run the same command with -v, and report the error with its log", e.Value)
+	return fmt.Sprintf("this is an error in neardup: %v; run the same command with -v, and report the "+
+		"error with its log", e.Value)
 }
 
 // Panicked returns the error for a recovered panic, and logs its stack.

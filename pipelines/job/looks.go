@@ -110,9 +110,11 @@ const longestFigure = 40
 
 // layouts lists date layouts of package time.
 var layouts = []string{
-	time.RFC3339, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", time.DateOnly,
+	time.RFC3339, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05Z07:00",
+	"2006-01-02 15:04", time.DateOnly,
 	"2006/01/02 15:04:05", "2006/01/02", "02/01/2006", "01/02/2006", "02.01.2006", "02.01.2006 15:04:05", time.TimeOnly,
-	time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822, time.RFC822Z, time.ANSIC, time.UnixDate, time.RubyDate, "2 Jan 2006", "Jan 2, 2006", "2 January 2006", "January 2, 2006",
+	time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822, time.RFC822Z, time.ANSIC, time.UnixDate, time.RubyDate,
+	"2 Jan 2006", "Jan 2, 2006", "2 January 2006", "January 2, 2006",
 }
 
 // isFigure reports whether a value is a number or a date.
@@ -142,7 +144,8 @@ func beginsAsMarkup(text []byte) bool {
 	}
 	name := text[1:]
 	letter := name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z'
-	return letter && text[len(text)-1] == '>' && utf8.Valid(name[:min(len(name), exampleBytes)]) && bytes.IndexByte(name, '<') > bytes.IndexByte(name, '>')
+	return letter && text[len(text)-1] == '>' && utf8.Valid(name[:min(len(name), exampleBytes)]) &&
+		bytes.IndexByte(name, '<') > bytes.IndexByte(name, '>')
 }
 
 // warnings returns warnings about text columns, named as in --text, and texts that look wrong. plain is the format if
@@ -155,10 +158,12 @@ func (l *looks) warnings(text []string, plain string, stripped bool) (all []stri
 		}
 		switch {
 		case c.figures.n*10 >= c.values*alikeLooks:
-			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values are numbers or dates, such as %s; name the text column",
+			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values are numbers or dates, such as "+
+				"%s; name the text column",
 				text[i], c.figures.n, c.values, c.figures.listed()))
 		case c.repeated.n*10 >= c.values*alikeLooks:
-			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values equal an earlier one, such as %s; if these are not the texts to compare, name the text column",
+			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values equal an earlier one, such as %s; if these are "+
+				"not the texts to compare, name the text column",
 				text[i], c.repeated.n, c.values, c.repeated.listed()))
 		}
 	}
@@ -167,7 +172,8 @@ func (l *looks) warnings(text []string, plain string, stripped bool) (all []stri
 		way = "use --format html or xml, which compare only visible text"
 	}
 	if !stripped && l.markup.n > 1 && l.markup.n*10 >= l.texts*markupLooks {
-		all = append(all, fmt.Sprintf("%d of %d sampled texts begin like HTML or XML, such as %s: tags, styles and scripts count as text, so pages that share a "+
+		all = append(all, fmt.Sprintf("%d of %d sampled texts begin like HTML or XML, such as %s: tags, styles and scripts "+
+			"count as text, so pages that share a "+
 			"template count as near-duplicates; %s", l.markup.n, l.texts, l.markup.listed(), way))
 	}
 	return all

@@ -47,11 +47,13 @@ func (r *Running) Check(a *Asked) error {
 		return CheckPath("--temp-dir", r.TempDir)
 	}
 	if one := documentMemory(a.Texts.Shingle, vector.Weights(a.Weights), int64(a.MaxDocBytes)); one > kept+documentRoom {
-		return Usage("--max-doc-bytes %v: a document of this size may take %s bytes of memory, but the limit is %s (%s); use at least --memory %dMB, or a smaller --max-doc-bytes",
+		return Usage("--max-doc-bytes %v: a document of this size may take %s bytes of memory, but the limit is %s (%s); "+
+			"use at least --memory %dMB, or a smaller --max-doc-bytes",
 			a.MaxDocBytes, records.Count(one), records.Count(kept), budget.From, (one-documentRoom)/1_000_000+1)
 	}
 	if window := int64(a.MaxWindow); window > kept-flowing+documentRoom {
-		return Usage("--max-window %v: a file with such a window takes that much memory, besides intermediate data, but the limit is %s bytes (%s); use at least --memory %dMB, or a smaller --max-window",
+		return Usage("--max-window %v: a file with such a window takes that much memory, besides intermediate data, but "+
+			"the limit is %s bytes (%s); use at least --memory %dMB, or a smaller --max-window",
 			a.MaxWindow, records.Count(kept), budget.From, 2*(window-documentRoom)/1_000_000+1)
 	}
 	return CheckPath("--temp-dir", r.TempDir)

@@ -55,9 +55,11 @@ func CheckPath(flag, path string) error {
 	case path == "-" && flag == "--temp-dir":
 		return Usage("--temp-dir -: temporary files need a folder; give a path (./- is a folder called -)")
 	case path == "-":
-		return Usage("%s -: results go to files, not to standard output; give a path (./- is a file or folder called -)", flag)
+		return Usage("%s -: results go to files, not to standard output; give a path (./- is a file or "+
+			"folder called -)", flag)
 	case path == "~" || strings.HasPrefix(path, "~/"):
-		return Usage("%[1]s %[2]s: only a shell replaces ~ with your home folder; remove any quotes around the path, or write the full path (./%[2]s is in the working folder)", flag, path)
+		return Usage("%[1]s %[2]s: only a shell replaces ~ with your home folder; remove any quotes around the path, or "+
+			"write the full path (./%[2]s is in the working folder)", flag, path)
 	}
 	if _, err := storage.At(path); err != nil {
 		return Usage("%s %w", flag, err)
@@ -74,7 +76,8 @@ func CheckOutputNotInInput(ctx context.Context, inputs []string, output string) 
 	}
 	input, err := inputAbove(ctx, output, inputs)
 	if err == nil && input != "" {
-		return Usage("the output %s is inside the input %s, so the next run would read it; choose another --output", output, input)
+		return Usage("the output %s is inside the input %s, so the next run would read it; choose another "+
+			"--output", output, input)
 	}
 	return err
 }
@@ -94,7 +97,8 @@ func CheckTempNotInInput(ctx context.Context, inputs []string, temp string) erro
 	temp = storage.TempParent(temp)
 	input, err := inputAbove(ctx, temp, inputs)
 	if err == nil && input != "" {
-		return Usage("--temp-dir %s: temporary files there would be inside the input %s and be read as input; use a folder elsewhere", temp, input)
+		return Usage("--temp-dir %s: temporary files there would be inside the input %s and be read as input; use a folder "+
+			"elsewhere", temp, input)
 	}
 	return err
 }
@@ -178,7 +182,8 @@ func CheckCorpusNames(in *blocks.Inputs, output string) error {
 	for i := range in.Pieces.Len() {
 		for name := range strings.SplitSeq(in.PieceName(i), "/") {
 			if len(name) > longest {
-				return Usage("%s: corpus/ on a disk cannot have a file of this name, which has more than %d bytes; rename the input file, or use an --output in an object store",
+				return Usage("%s: corpus/ on a disk cannot have a file of this name, which has more than %d bytes; rename the "+
+					"input file, or use an --output in an object store",
 					in.File(in.Pieces.At(i).File).Path, longest)
 			}
 		}

@@ -179,7 +179,8 @@ func spoolStdin(ctx context.Context, in *Request, file string) error {
 
 // listed returns a plan that has only the listing of the input.
 func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
-	p = &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts, reading: r.Reading(stdin)}
+	p = &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts,
+		reading: r.Reading(stdin)}
 	p.Spec.MaxBytes = int64(r.MaxDocBytes)
 	if r.Index != nil {
 		p.reading = ofIndex(p.reading, r.Index)
@@ -356,7 +357,8 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 func (p *Plan) checkSample(sampled, references source.Sampled) (err error) {
 	r := &p.Request
 	rules := r.Texts.Rules
-	for _, wrong := range []error{checkPlain(sampled, r), checkMatched(sampled, rules, false), checkMatched(references, rules, true)} {
+	for _, wrong := range []error{checkPlain(sampled, r), checkMatched(sampled, rules, false),
+		checkMatched(references, rules, true)} {
 		if wrong != nil {
 			return wrong
 		}
@@ -375,14 +377,16 @@ func (p *Plan) checkSample(sampled, references source.Sampled) (err error) {
 	}
 	for _, rule := range rules {
 		if slices.Contains(references.Missing, rule.Column) {
-			p.referencesMissing = append(p.referencesMissing, fmt.Sprintf("--match %s: no sampled file of --against has this column, so its value counts as missing", rule.Column))
+			p.referencesMissing = append(p.referencesMissing, fmt.Sprintf("--match %s: no sampled file of --against has this "+
+				"column, so its value counts as missing", rule.Column))
 		}
 	}
 	if err := checkID("--against-id", references, fields.ID); err != nil && r.AgainstID != "" {
 		return err
 	}
 	if p.NoColumn = sampled.NoColumn; len(p.NoColumn) > 0 && r.Strict && r.Limit == 0 {
-		return Usage("%s %s: no sampled document in these files has this column: %s; %s", flag, strings.Join(texts, ", "+flag+" "), NoColumn(p.NoColumn), NameColumn)
+		return Usage("%s %s: no sampled document in these files has this column: %s; %s", flag,
+			strings.Join(texts, ", "+flag+" "), NoColumn(p.NoColumn), NameColumn)
 	}
 	if err := checkID("--id", sampled, r.ID); err != nil {
 		return err
@@ -397,10 +401,13 @@ func (p *Plan) checkSample(sampled, references source.Sampled) (err error) {
 	if strings.HasPrefix(sampled.Encoding, "utf-16") {
 		others = "decodes every file; exclude files in other encodings with --exclude"
 	}
-	text := fmt.Sprintf("%s, and %s is most likely %s: read it with --encoding %[3]s, or use --invalid-utf8 keep --shingle char:9 to compare its bytes",
-		records.OfAll(sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, "sampled text", "not UTF-8"), sampled.Wrong, sampled.Encoding)
+	text := fmt.Sprintf("%s, and %s is most likely %s: read it with --encoding %[3]s, or use --invalid-utf8 keep "+
+		"--shingle char:9 to compare its bytes",
+		records.OfAll(sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, "sampled text", "not UTF-8"),
+		sampled.Wrong, sampled.Encoding)
 	if sampled.Files > 1 {
-		text += fmt.Sprintf("; such texts are in %d of %s, and --encoding %s %s", sampled.WrongFiles, records.Plural(sampled.Files, "sampled file"), sampled.Encoding, others)
+		text += fmt.Sprintf("; such texts are in %d of %s, and --encoding %s %s", sampled.WrongFiles,
+			records.Plural(sampled.Files, "sampled file"), sampled.Encoding, others)
 	}
 	return Usage("%s", text)
 }
@@ -486,7 +493,8 @@ func meant(name string, columns []string) string {
 
 // checkPlain returns a *UsageError if columns are named and no record of the sample has any.
 func checkPlain(sampled source.Sampled, r *Request) error {
-	const none = "%s %s: there are no columns in the %s format, whose documents are whole texts; drop %[1]s, or use another --format"
+	const none = "%s %s: there are no columns in the %s format, whose documents are whole texts; drop %[1]s, " +
+		"or use another --format"
 	switch {
 	case sampled.Plain == "":
 		return nil
@@ -503,7 +511,9 @@ func checkPlain(sampled source.Sampled, r *Request) error {
 // missing returns a warning about text columns of a flag that no record of the sample has, since a name may be
 // mistyped. If the sample has none of them, it returns a *UsageError.
 func missing(flag string, sampled source.Sampled, text []string) (warning string, err error) {
-	gone := slices.DeleteFunc(slices.Clone(text), func(name string) bool { return !slices.Contains(sampled.Missing, name) })
+	gone := slices.DeleteFunc(slices.Clone(text), func(name string) bool {
+		return !slices.Contains(sampled.Missing, name)
+	})
 	if len(gone) == 0 {
 		return "", nil
 	}
@@ -663,7 +673,8 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inpu
 	columns, _ := p.Request.Columns()
 	p.looks = looks.warnings(columns, inputs.Plain, p.Spec.Normalize.StripsMarkup())
 	if p.reading.Fields.Items && !several && inputs.Documents > 1 {
-		p.looks = append(p.looks, "--shingle item: each sampled document is one item; name a list column, or use another --shingle")
+		p.looks = append(p.looks, "--shingle item: each sampled document is one item; name a list column, "+
+			"or use another --shingle")
 	}
 	if p.Listing.Inputs.References() > 0 && !p.keyed() {
 		references.Sampled, err = source.Sample(ctx, p.Listing.Inputs, true, p.reading, texts.add)
@@ -687,7 +698,8 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	}
 	switch {
 	case p.Complete:
-		p.Choice = lsh.Choice{ExpectedRecall: 1, Reason: "method complete: every document is compared with all others of similar size"}
+		p.Choice = lsh.Choice{ExpectedRecall: 1, Reason: "method complete: every document is compared with all " +
+			"others of similar size"}
 		if r.Measure == Containment {
 			p.Choice.Reason = "containment: every document is compared with all others"
 		}
@@ -716,7 +728,8 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 		if r.Index != nil {
 			p.Choice.Reason = "bands and rows are those of the index"
 			if p.Choice.Percolates {
-				p.Choice.Reason = fmt.Sprintf("with the bands and rows of the index, each document has more than %v false positives on average; "+
+				p.Choice.Reason = fmt.Sprintf("with the bands and rows of the index, each document has more than %v false "+
+					"positives on average; "+
 					"create the index again with a larger --expect, longer shingles or a higher threshold", lsh.MaxIndexedEdges)
 			}
 		}
@@ -806,7 +819,8 @@ func (p *Plan) shingleGroups() int {
 func (p *Plan) Warnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if skipped := p.Listing.Skipped; len(skipped) > 0 {
-		warn("skipped %s in input folders, such as %s, whose name shows another format, or none", records.Plural(len(skipped), "file"), skipped[0])
+		warn("skipped %s in input folders, such as %s, whose name shows another format, or none",
+			records.Plural(len(skipped), "file"), skipped[0])
 	}
 	// A few documents are compared at once, whatever their candidates, but users who set the bands learn of the effect.
 	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands+p.Request.Pieces > 0) {

@@ -49,8 +49,9 @@ func (p Publishing) Publish(ctx context.Context, record *records.Run, fill Fill)
 	ending, done := commit.Ending(ctx)
 	defer done()
 	c, err := Begin(ctx, p.TempDir, commit.Options{
-		Dir: dir, Run: record.Job, Overwrite: p.Replaces(), Weak: p.WeakOverwrite, Temp: temp, Private: !p.Runner.Traits().OnCluster,
-		Warn: func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) },
+		Dir: dir, Run: record.Job, Overwrite: p.Replaces(), Weak: p.WeakOverwrite, Temp: temp,
+		Private: !p.Runner.Traits().OnCluster,
+		Warn:    func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) },
 	})
 	if err != nil {
 		return nil, err

@@ -101,11 +101,14 @@ func (p *Plan) Source(temp string) source.Params {
 	if p.Request.Runner.Traits().OnCluster {
 		workers = cmp.Or(p.Request.Workers, defaultClusterWorkers)
 	}
-	return source.Params{Inputs: Inputs(temp), Options: p.reading, Workers: workers, Spread: p.Listing.Inputs.MaySpread(workers)}
+	return source.Params{Inputs: Inputs(temp), Options: p.reading, Workers: workers,
+		Spread: p.Listing.Inputs.MaySpread(workers)}
 }
 
 // Read reads the documents of splits. compared are those to be compared, rejected the rows of others.
-func (p *Plan) Read(s beam.Scope, temp string, splits blocks.Range) (docs source.Documents, compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
+func (p *Plan) Read(
+	s beam.Scope, temp string, splits blocks.Range,
+) (docs source.Documents, compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
 	params := p.Source(temp)
 	params.Splits, params.List = p.ToRead(splits), p.Request.Writes(output.Documents)
 	docs = source.Read(s, params)
@@ -212,8 +215,9 @@ func (p *Plan) Signature(temp string) signature.Params {
 	return signature.Params{
 		SimHash: p.simHash(temp), Pieces: p.Pieces,
 		Inputs: Inputs(temp), Text: p.Spec, Family: p.Request.Family, Dictionary: p.Dictionary(temp),
-		Banding: banding, Seed: p.Request.Seed, Same: p.Request.Same, ShardBits: p.Layout.ShardBits, HashShards: p.Layout.HashShards,
-		Whole: p.keyed(),
+		Banding: banding, Seed: p.Request.Seed, Same: p.Request.Same, ShardBits: p.Layout.ShardBits,
+		HashShards: p.Layout.HashShards,
+		Whole:      p.keyed(),
 	}
 }
 
@@ -265,7 +269,8 @@ func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
 	}
 	params := p.Signature(temp)
 	if err := params.Check(ctx); err != nil {
-		return Usage("--signature classic with %d bands of %d rows: %w; use lower --bands and --rows, shorter shingles, or --signature fss", p.Choice.Bands, p.Choice.Rows, err)
+		return Usage("--signature classic with %d bands of %d rows: %w; use lower --bands and --rows, shorter shingles, or "+
+			"--signature fss", p.Choice.Bands, p.Choice.Rows, err)
 	}
 	return nil
 }
@@ -284,7 +289,8 @@ func Formats(text shingle.Spec, family signature.Family) records.Formats {
 func DefaultFormats() records.Formats { return Formats(shingle.Spec{}, signature.FSS) }
 
 var signatureIDs = map[signature.Family]string{
-	signature.FSS: fss.FormatID, signature.Classic: classic.FormatID, signature.Salted: salted.FormatID, signature.SimHash: simhash.FormatID,
+	signature.FSS: fss.FormatID, signature.Classic: classic.FormatID, signature.Salted: salted.FormatID,
+	signature.SimHash: simhash.FormatID,
 }
 
 // Metadata returns what a Parquet file says about its origin, including what the job adds.

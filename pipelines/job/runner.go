@@ -49,7 +49,8 @@ var runners = []struct {
 }{
 	{Local, Traits{Class: "DirectRunner", Bounded: true, Stops: true}},
 	{Flink, Traits{
-		Class: "FlinkRunner", OnCluster: true, Stops: true, JobServer: true, REST: true, WorkerMemory: onCluster, Together: true,
+		Class: "FlinkRunner", OnCluster: true, Stops: true, JobServer: true, REST: true,
+		WorkerMemory: onCluster, Together: true,
 		// Flink holds all values of a key as one record in the buffer of a sort: 1.4 MB with 128 MB of managed memory per
 		// slot.
 		GroupBytes: 512 << 10,

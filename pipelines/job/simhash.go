@@ -39,7 +39,8 @@ func (p *Plan) Verifier(temp string) verifier.Spec {
 // simHash returns how SimHash signatures are made, and compared by their overlap.
 func (p *Plan) simHash(temp string) verifier.Spec {
 	r := &p.Request
-	s := verifier.Spec{Measure: verifier.Overlap, Threshold: p.Threshold, Weights: vector.Weights(r.Weights), Bits: r.Bits, Vectors: entries[r.Vectors], Seed: r.Seed}
+	s := verifier.Spec{Measure: verifier.Overlap, Threshold: p.Threshold, Weights: vector.Weights(r.Weights), Bits: r.Bits,
+		Vectors: entries[r.Vectors], Seed: r.Seed}
 	if p.Request.NeedsFrequencies() {
 		s.Frequencies = p.Frequencies(temp).Path
 	}
@@ -57,7 +58,8 @@ func (p *Plan) agree() float64 {
 // choosePieces sets the number of pieces from distinct sets, or makes the search complete.
 func (p *Plan) choosePieces(sets [][]uint64) error {
 	r := &p.Request
-	in := simhash.Input{Bits: r.Bits, Agree: p.agree(), Documents: p.Documents, Background: simhash.Background(sets, p.Threshold.Float(), r.Bits)}
+	in := simhash.Input{Bits: r.Bits, Agree: p.agree(), Documents: p.Documents, Background: simhash.Background(sets,
+		p.Threshold.Float(), r.Bits)}
 	asked := r.Pieces == 0 && r.AskedRecall
 	var c simhash.Choice
 	var err error
@@ -77,15 +79,18 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 		c.Bits, records.Plural(c.Count, "piece"), rounded(c.BackgroundEdges))
 	switch {
 	case asked && c.Percolates:
-		return Usage("--recall %v: %s, which is too many; use more --bits, a higher --threshold, or --method complete --compare %s, which finds every pair", r.Recall, meet, r.Measure)
+		return Usage("--recall %v: %s, which is too many; use more --bits, a higher --threshold, or --method complete "+
+			"--compare %s, which finds every pair", r.Recall, meet, r.Measure)
 	case r.Pieces == 0 && !asked && c.Percolates:
 		p.Complete = true
 		p.Choice = lsh.Choice{ExpectedRecall: 1, Percolates: true,
-			Reason: "method simhash: all documents are compared, as with --method complete, because " + meet + "; use --pieces to set another number"}
+			Reason: "method simhash: all documents are compared, as with --method complete, because " + meet +
+				"; use --pieces to set another number"}
 		return nil
 	}
 	p.Pieces = c.Pieces
-	p.Choice = lsh.Choice{ExpectedRecall: c.ExpectedRecall, BackgroundEdges: c.BackgroundEdges, Percolates: c.Percolates, Reason: meet}
+	p.Choice = lsh.Choice{ExpectedRecall: c.ExpectedRecall, BackgroundEdges: c.BackgroundEdges,
+		Percolates: c.Percolates, Reason: meet}
 	if c.Percolates {
 		p.Choice.Reason += "; use fewer --pieces"
 	}
@@ -109,10 +114,12 @@ func (p *Plan) piecesWarnings() (warnings []string) {
 		return nil
 	}
 	if r.Pieces == 0 && !r.AskedRecall && p.Choice.ExpectedRecall < records.Default().Recall {
-		warnings = append(warnings, fmt.Sprintf("with the default of %[2]d pieces, a pair at the threshold is found with a probability of only %.5[1]f; use --recall, or --pieces", p.Choice.ExpectedRecall, p.Pieces.Count))
+		warnings = append(warnings, fmt.Sprintf("with the default of %[2]d pieces, a pair at the threshold is found with a "+
+			"probability of only %.5[1]f; use --recall, or --pieces", p.Choice.ExpectedRecall, p.Pieces.Count))
 	}
 	if r.Vectors == Sign && r.Measure == Cosine {
-		warnings = append(warnings, "the expected recall is that of --vectors normal; --vectors sign does not guarantee it for cosine")
+		warnings = append(warnings, "the expected recall is that of --vectors normal; --vectors sign does not "+
+			"guarantee it for cosine")
 	}
 	return warnings
 }

@@ -25,7 +25,8 @@ const (
 func (p *Plan) Writing(temp string, staged output.Folder, parts []output.Part, added map[string]string) sink.Params {
 	return sink.Params{
 		Inputs: Inputs(temp), Output: staged, Sync: p.Request.Runner.Traits().OnCluster, Temp: temp,
-		GroupRows: p.groupRows(), HeldRows: p.Request.HeldRows(), Pack: p.Request.GroupBytes > 0, Write: parts, Metadata: p.Metadata(added),
+		GroupRows: p.groupRows(), HeldRows: p.Request.HeldRows(), Pack: p.Request.GroupBytes > 0, Write: parts,
+		Metadata: p.Metadata(added),
 	}
 }
 
@@ -66,8 +67,8 @@ func (p *Plan) groupRows() int64 {
 // HeldRows returns how many bytes of rows each worker may hold, which leaves room for their sort keys.
 func (r *Running) HeldRows() int { return r.Share(2, leastRows, usualSlice) }
 
-// Share returns the usual number of bytes or, if there is a limit on memory, at most one of the given number of parts of
-// Step, but never less than least.
+// Share returns the usual number of bytes or, if there is a limit on memory, at most one of the given number of parts
+// of Step, but never less than least.
 func (r *Running) Share(parts, least, usual int) int {
 	if step := r.Step(); step > 0 {
 		return max(least, min(step/parts, usual))

@@ -19,9 +19,11 @@ import (
 // Run does the study, and publishes tables, drawings and results, if there is an output, once all of it is complete.
 func (r *Job) Run(ctx context.Context, launch job.Launch) (study *records.Study, err error) {
 	r.launch = launch
-	record := &records.Run{Version: dedup.Version(), Parameters: r.asked.Spec, Formats: job.Formats(r.asked.Texts, signature.Classic)}
+	record := &records.Run{Version: dedup.Version(), Parameters: r.asked.Spec,
+		Formats: job.Formats(r.asked.Texts, signature.Classic)}
 	record.Parameters.Method, record.Parameters.Write = "study", []string{}
-	to := job.Publishing{Dir: r.config.Output, Inputs: r.config.Inputs, Running: r.config.Running, Replacing: r.config.Replacing}
+	to := job.Publishing{Dir: r.config.Output, Inputs: r.config.Inputs, Running: r.config.Running,
+		Replacing: r.config.Replacing}
 	warnings, err := to.Publish(ctx, record, func(temp string, staged output.Folder) (*records.Manifest, error) {
 		r.temp, r.staged = temp, staged
 		if study, err = r.do(ctx); err != nil || r.config.Output == "" {
@@ -65,6 +67,7 @@ func (r *Job) stage(ctx context.Context, name string, write func(io.Writer) (row
 	if err != nil {
 		return err
 	}
-	r.files = append(r.files, records.ManifestFile{Path: name, Bytes: file.Size, Rows: rows, SHA256: hex.EncodeToString(sum.Sum(nil))})
+	r.files = append(r.files, records.ManifestFile{Path: name, Bytes: file.Size, Rows: rows,
+		SHA256: hex.EncodeToString(sum.Sum(nil))})
 	return nil
 }

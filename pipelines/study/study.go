@@ -67,7 +67,8 @@ func (c *Config) spec() (records.Spec, error) {
 	s := records.Default()
 	s.Input, s.Threshold, s.Signature = c.Input, c.Threshold, string(c.Signature)
 	first, err := c.features(&c.settings()[0])
-	s.Shingles = records.Shingles{Shingle: first.Text.Shingle.String(), Normalizing: records.Normalizing{Normalize: first.Text.Steps()}}
+	s.Shingles = records.Shingles{Shingle: first.Text.Shingle.String(),
+		Normalizing: records.Normalizing{Normalize: first.Text.Steps()}}
 	return s, err
 }
 
@@ -103,7 +104,8 @@ func (c *Config) validate() error {
 	}
 	switch {
 	case len(names) > mostSettings:
-		return job.Usage("%d settings are too many (maximum: %d); use fewer values of --k or --vary", len(names), mostSettings)
+		return job.Usage("%d settings are too many (maximum: %d); use fewer values of --k or --vary",
+			len(names), mostSettings)
 	case c.Output == "" && c.Replaces():
 		return job.Usage("--overwrite: there is no folder to write to; add --output")
 	case slices.Contains(c.Inputs, "-") && len(c.Signatures) > 0:
@@ -111,7 +113,8 @@ func (c *Config) validate() error {
 	case slices.Contains(c.Inputs, "-") && c.ShowMatrices:
 		return job.Usage("--show-matrices reads the input again, but standard input can be read only once; give a file")
 	case c.Bands < 1 || c.Rows < 1 || c.Bands > mostValues || c.Rows > mostValues/c.Bands:
-		return job.Usage("--bands %d, --rows %d: both must be at least 1, and their product must be at most %d", c.Bands, c.Rows, mostValues)
+		return job.Usage("--bands %d, --rows %d: both must be at least 1, and their product must be at most %d",
+			c.Bands, c.Rows, mostValues)
 	}
 	return c.Runner.CheckHere("study")
 }
@@ -199,13 +202,15 @@ func (r *Job) do(ctx context.Context) (*records.Study, error) {
 }
 
 func tooMany(documents int64) error {
-	return job.Usage("%s documents have %s pairs, but study takes at most %s; name fewer files, or use --limit %d to read only the first documents; neardup dedup has no such limit",
+	return job.Usage("%s documents have %s pairs, but study takes at most %s; name fewer files, or use --limit %d to "+
+		"read only the first documents; neardup dedup has no such limit",
 		records.Count(documents), records.Count(documents*(documents-1)/2), records.Count(mostPairs), mostDocuments)
 }
 
 // prepare makes the plan, and refuses at once an input that is far too large. The estimates of the plan are not exact.
 func (r *Job) prepare(ctx context.Context) (err error) {
-	if r.plan, err = job.NewPlan(ctx, job.Request{Asked: r.asked, Running: r.config.Running, Unsigned: true, Strict: true}, r.temp); err != nil {
+	if r.plan, err = job.NewPlan(ctx, job.Request{Asked: r.asked, Running: r.config.Running, Unsigned: true, Strict: true},
+		r.temp); err != nil {
 		return err
 	}
 	if r.plan.Documents > 2*mostDocuments {
@@ -214,7 +219,8 @@ func (r *Job) prepare(ctx context.Context) (err error) {
 	if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, r.temp); err != nil {
 		return err
 	}
-	r.study = records.Study{Unit: string(r.config.Unit), Language: r.config.Language, Settings: r.config.settings(), Threshold: r.config.Threshold, Dropped: r.config.DropCopies, Copies: [][]int{}}
+	r.study = records.Study{Unit: string(r.config.Unit), Language: r.config.Language, Settings: r.config.settings(),
+		Threshold: r.config.Threshold, Dropped: r.config.DropCopies, Copies: [][]int{}}
 	r.params = overlap.Params{Dir: r.temp, Most: mostDocuments}
 	for i := range r.study.Settings {
 		features, err := r.config.features(&r.study.Settings[i])

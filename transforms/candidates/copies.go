@@ -56,7 +56,9 @@ func (f *copiesFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-func (f *copiesFn) ProcessElement(ctx context.Context, key int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *copiesFn) ProcessElement(
+	ctx context.Context, key int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	return f.In.Each(ctx, key, packed, func(_ int64, packed func(*[]byte) bool) error { return f.find(ctx, packed, emit) })
 }
 
@@ -97,7 +99,10 @@ func (f *copiesFn) find(ctx context.Context, packed func(*[]byte) bool, emit fun
 
 // tell emits the members of the copies among documents that may share a hash, and returns the number of copies.
 func (f *copiesFn) tell(alike []blocks.First, out *blocks.Buffers, emit func(int64, []byte)) (found int) {
-	slices.SortFunc(alike, func(a, b blocks.First) int { return cmp.Or(a.Hash.Compare(b.Hash), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(alike, func(a, b blocks.First) int {
+		return cmp.Or(a.Hash.Compare(b.Hash),
+			cmp.Compare(a.Key, b.Key))
+	})
 	for start, end := 0, 0; start < len(alike); start = end {
 		for end = start + 1; end < len(alike) && alike[end].Hash == alike[start].Hash; end++ {
 		}

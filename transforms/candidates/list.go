@@ -64,7 +64,9 @@ func (f *copyKeysFn) ProcessElement(ctx context.Context, _ int64, block []byte, 
 //	KV<gather.Key, keys> → KV<band and shard, empty block>
 type writeListFn struct{ File string }
 
-func (f *writeListFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *writeListFn) ProcessElement(
+	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	var keys []blocks.Key
 	if err := gather.Each(packed, func(d *blocks.Decoder) { keys = append(keys, d.Key()) }); err != nil {
 		return err

@@ -21,9 +21,10 @@ func init() {
 
 // exchanged lists the keyed collections of blocks that can share one collection.
 type exchanged interface {
-	flow.Bands | flow.Firsts | flow.Sized | flow.Drawn | flow.Forests | flow.Members | flow.Dropped | flow.Listed | flow.Rows[records.Rejected] |
-		flow.Profiles | flow.NearPairs | flow.Links | flow.Copies | flow.Sets | flow.LargeSets | flow.LargeProfiles | flow.Samples |
-		flow.Rows[records.Pair] | flow.Rows[records.Clustered] | flow.Rows[records.Removed]
+	flow.Bands | flow.Firsts | flow.Sized | flow.Drawn | flow.Forests | flow.Members | flow.Dropped | flow.Listed |
+		flow.Profiles | flow.NearPairs | flow.Links | flow.Copies | flow.Samples |
+		flow.Sets | flow.LargeSets | flow.LargeProfiles |
+		flow.Rows[records.Pair] | flow.Rows[records.Clustered] | flow.Rows[records.Removed] | flow.Rows[records.Rejected]
 }
 
 // Lane says which collection a block belongs to. The zero Lane is for a collection that is not shared.

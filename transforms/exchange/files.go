@@ -198,7 +198,8 @@ func appendEntries(data []byte, entries []entry) []byte {
 func readEntries(data []byte) (entries []entry) {
 	for ; len(data) >= entryBytes; data = data[entryBytes:] {
 		entries = append(entries, entry{
-			key: int64(binary.LittleEndian.Uint64(data)), bytes: int64(binary.LittleEndian.Uint64(data[8:])), sum: binary.LittleEndian.Uint64(data[16:]),
+			key: int64(binary.LittleEndian.Uint64(data)), bytes: int64(binary.LittleEndian.Uint64(data[8:])),
+			sum: binary.LittleEndian.Uint64(data[16:]),
 		})
 	}
 	return entries
@@ -216,7 +217,8 @@ func ending(head []byte) string {
 //	Impulse → paths
 func Read(s beam.Scope, list string, bytes, hold int64) Arrived {
 	s = s.Scope("exchange.Read")
-	return Arrived{files: beam.Reshuffle(s, beam.ParDo(s, &filesFn{List: list}, beam.Impulse(s))), bytes: bytes, hold: hold}
+	return Arrived{files: beam.Reshuffle(s, beam.ParDo(s, &filesFn{List: list}, beam.Impulse(s))),
+		bytes: bytes, hold: hold}
 }
 
 // filesFn emits the paths of the files.

@@ -37,7 +37,9 @@ type In struct {
 }
 
 // Each calls do with each group of an element. Blocks from files may be retained only until do returns.
-func (in In) Each(ctx context.Context, key int64, packed func(*[]byte) bool, do func(key int64, blocks func(*[]byte) bool) error) error {
+func (in In) Each(
+	ctx context.Context, key int64, packed func(*[]byte) bool, do func(key int64, blocks func(*[]byte) bool) error,
+) error {
 	switch {
 	case in.Files:
 		return in.ofFiles(ctx, packed, do)

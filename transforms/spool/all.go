@@ -77,7 +77,9 @@ func All(s beam.Scope, sized flow.Sized, inputs, temp string) (flow.Batches, flo
 // allFn writes a batch; see All for the shapes.
 type allFn struct{ Inputs, Temp string }
 
-func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]byte) bool, emit func(int64, []byte), same func([]byte)) error {
+func (f *allFn) ProcessElement(
+	ctx context.Context, batch int64, values func(*[]byte) bool, emit func(int64, []byte), same func([]byte),
+) error {
 	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err

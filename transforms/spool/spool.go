@@ -29,7 +29,8 @@ func init() {
 // A document without a turn is a copy, whose set is dropped. One CoGroupByKey and two GroupByKeys, which hold a batch.
 func Sets(s beam.Scope, sets flow.LargeSets, crowds, others flow.Turns, temp string) (ofCrowds, ofOthers flow.Batches) {
 	s = s.Scope("spool.Sets")
-	toCrowds, toOthers := beam.ParDo2(s, &routeFn{}, beam.CoGroupByKey(s, beam.PCollection(sets), beam.PCollection(crowds), beam.PCollection(others)))
+	toCrowds, toOthers := beam.ParDo2(s, &routeFn{}, beam.CoGroupByKey(s, beam.PCollection(sets), beam.PCollection(crowds),
+		beam.PCollection(others)))
 	write := func(routed beam.PCollection) flow.Batches {
 		return flow.Batches(beam.ParDo(s, &batchFn{Temp: temp}, beam.GroupByKey(s, routed)))
 	}
@@ -41,7 +42,9 @@ func Sets(s beam.Scope, sets flow.LargeSets, crowds, others flow.Turns, temp str
 //	KV<document, set parts, turns, turns> → KV<batch's hash, turn and set part> of the first turns, and of the second
 type routeFn struct{}
 
-func (f *routeFn) ProcessElement(_ int64, parts, crowds, others func(*[]byte) bool, toCrowds, toOthers func(int64, []byte)) error {
+func (f *routeFn) ProcessElement(
+	_ int64, parts, crowds, others func(*[]byte) bool, toCrowds, toOthers func(int64, []byte),
+) error {
 	emit := toCrowds
 	var turn, block []byte
 	if !crowds(&turn) {
@@ -66,7 +69,9 @@ func (f *routeFn) ProcessElement(_ int64, parts, crowds, others func(*[]byte) bo
 //	KV<batch's hash, turns and set parts> → KV<component, batches>
 type batchFn struct{ Temp string }
 
-func (f *batchFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *batchFn) ProcessElement(
+	ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	type content struct {
 		parts   [][]byte
 		numbers map[blocks.Key]int // numbers of the turns

@@ -672,7 +672,8 @@ func (r *rows) values(
 	}
 	return c.Next(func(value []byte, size int) error {
 		if longest := render.longest; longest > 0 && size > longest {
-			return c.Broken(fmt.Errorf("a value has %d bytes (maximum: %d); fetch the file again, or leave it out", size, longest))
+			return c.Broken(fmt.Errorf("a value has %d bytes (maximum: %d); fetch the file again, or leave it out",
+				size, longest))
 		}
 		if size > r.o.MaxRecord-r.bytes { // also true for all values that follow
 			r.record.Long = true

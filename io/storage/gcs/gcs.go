@@ -402,7 +402,8 @@ func (c *client) copyAndRemove(ctx context.Context, from, to bucket.Key) error {
 	}
 	err = c.Remove(ctx, from, storage.If{Version: was.Version})
 	if errors.Is(err, storage.ErrPrecondition) {
-		return fmt.Errorf("%s was replaced while it was moved; run again", from.Path(scheme)) // or the previous try deleted it
+		// Or the previous try deleted it.
+		return fmt.Errorf("%s was replaced while it was moved; run again", from.Path(scheme))
 	}
 	return err
 }
