@@ -508,6 +508,7 @@ def left_in(folder):
 
 @pytest.mark.parametrize("fed", [True, False])
 def test_interrupt(tmp_path, fed):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started Python to ignore it
     begun = threading.Event()
     data = slowly(begun)
     if not fed:

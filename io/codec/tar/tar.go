@@ -222,6 +222,11 @@ func cString(field []byte) string {
 	return string(s)
 }
 
+// octal returns the digits of a field. Some programs write a NUL before them.
+func octal(field []byte) string {
+	return strings.TrimRight(cString(bytes.TrimLeft(field, " \x00")), " ")
+}
+
 // sizeOf checks the checksum of a header and returns the size in it.
 func sizeOf(h []byte) (int64, error) {
 	var unsigned, signed int64
@@ -232,7 +237,7 @@ func sizeOf(h []byte) (int64, error) {
 		unsigned += int64(c)
 		signed += int64(int8(c)) // some programs sum signed bytes
 	}
-	sum, err := strconv.ParseInt(strings.Trim(cString(h[148:156]), " "), 8, 64)
+	sum, err := strconv.ParseInt(octal(h[148:156]), 8, 64)
 	if err != nil || sum != unsigned && sum != signed {
 		return 0, errors.New("the checksum of its header is wrong")
 	}
@@ -243,7 +248,7 @@ func sizeOf(h []byte) (int64, error) {
 		}
 		return 0, errors.New("its size is impossibly large")
 	}
-	digits := strings.Trim(cString(field), " ")
+	digits := octal(field)
 	if digits == "" {
 		return 0, nil
 	}

@@ -210,6 +210,15 @@ func TestSparse(t *testing.T) {
 	}
 }
 
+// TestLeadingNUL checks that a size with a NUL before its digits counts, as in archive/tar and GNU tar.
+func TestLeadingNUL(t *testing.T) {
+	archive := []byte(codectest.Tar("a", '0', "text"))
+	archive[124], archive[500] = 0, archive[124] // with the same checksum
+	if got, broken := read(archive); broken || !slices.Equal(got, []string{`a: "text"`}) {
+		t.Errorf("broken: %v, documents %q", broken, got)
+	}
+}
+
 // TestLinkWithSize checks that a size in the header of a link does not count as content, as in archive/tar.
 func TestLinkWithSize(t *testing.T) {
 	archive := []byte(codectest.Tar("link", '1', "text")[:block] + codectest.Tar("b", '0', "two") + strings.Repeat("\x00", 2*block))
