@@ -182,7 +182,8 @@ func RunDocuments(
 			encoder.SetEscapeHTML(false)
 			for document, err := range documents {
 				if err == nil && (!utf8.ValidString(document.ID) || !utf8.ValidString(document.Text)) {
-					err = fmt.Errorf("document %q is not UTF-8", document.ID) // JSON would replace invalid bytes
+					// JSON would replace invalid bytes.
+					err = fmt.Errorf("document %q is not UTF-8; convert its id and text first", document.ID)
 				}
 				if err == nil {
 					err = errors.Join(ctx.Err(), encoder.Encode(document))

@@ -49,7 +49,7 @@ func (c *configInitCmd) write(template string, stdout io.Writer) error {
 	}
 	file, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return fmt.Errorf("--output: %w", err)
+		return unwritten("--output", c.Output, err)
 	}
 	_, err = io.WriteString(file, template)
 	return errors.Join(err, file.Close())

@@ -124,8 +124,9 @@ func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
 	if err != nil || s.Quiet {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "dropped run %s: the index forgets %s that the run kept, and %d similar to these that "+
-		"later runs removed; no corpus changes\n", c.Of, records.Plural(dropped.Kept, "document"), dropped.Fallen)
+	_, err = fmt.Fprintf(s.Out, "dropped run %s: the index forgets %s that the run kept, and %s similar to these that "+
+		"later runs removed; no corpus is changed\n", c.Of, records.Plural(dropped.Kept, "document"),
+		records.Plural(dropped.Fallen, "document"))
 	return err
 }
 

@@ -43,10 +43,23 @@ func checkNew(path, flag, subcommand string) error {
 	if err := job.CheckPath(flag, path); err != nil {
 		return withHelp(err, subcommand)
 	}
-	if _, err := os.Lstat(path); path != "" && !errors.Is(err, fs.ErrNotExist) {
+	_, err := os.Lstat(path)
+	switch {
+	case path == "" || errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return unwritten(flag, path, err)
+	default:
 		return &job.OutputExistsError{Reason: fmt.Sprintf("%s already exists; choose another %s", path, flag)}
 	}
-	return nil
+}
+
+// unwritten returns the error of writing the file path of a flag.
+func unwritten(flag, path string, err error) error {
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		err = failed.Err
+	}
+	return fmt.Errorf("%s %s: %w; choose another path", flag, path, err)
 }
 
 // draws writes the picture of v, if one is requested.
@@ -59,7 +72,7 @@ func draws[T any](p picture, flag string, v T, svg func(io.Writer, T) error) err
 		return err
 	}
 	if err := os.WriteFile(string(p), drawn.Bytes(), 0o666); err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
+		return unwritten(flag, string(p), err)
 	}
 	return nil
 }

@@ -224,9 +224,8 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 	l.Skipped = skipped // keep only those of the inputs
 	files := slices.Concat(l.files[inputs:], l.files[:inputs])
 	if n := len(files); n > blocks.MaxFiles {
-		return nil, fmt.Errorf("%d input files are too many (maximum: %d); merge small files, or divide the "+
-			"input between several runs", n,
-			blocks.MaxFiles)
+		return nil, fmt.Errorf("%s are too many (maximum: %s); merge small files, or divide the input between "+
+			"several runs", records.Plural(n, "input file"), records.Count(blocks.MaxFiles))
 	}
 	in, err := layOut(ctx, files, commonRoot(l.roots), o)
 	l.Inputs = in

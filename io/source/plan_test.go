@@ -282,7 +282,7 @@ func TestConversions(t *testing.T) {
 		for arg, want := range map[string]string{
 			"word.docx": "neardup does not read Word documents; convert or unpack the file, for example with: pandoc FILE --to plain --output FILE.txt; or leave it out with --exclude '*.docx'",
 			"page.pdf":  "neardup does not read PDF files; convert or unpack the file, for example with: pdftotext FILE; or leave it out with --exclude '*.pdf'",
-			"page":      "pdf files cannot be read; unpack or convert it first, or leave it out",
+			"page":      "pdf files cannot be read; unpack or convert the file first, or leave it out",
 		} {
 			path, err := filepath.Abs(arg)
 			if err != nil {
@@ -331,8 +331,8 @@ func TestPlanErrors(t *testing.T) {
 		{"empty", "lines", []string{"empty: the folder contains no files; choose another"}},
 		{"folder", "xls", []string{`"xls" is unknown; use json, jsonl, csv, tsv, lines, files, html, xml, parquet, reuters`}},
 		{"t.tsv", "", []string{"/t.tsv: ", `no text column "text"`, `"id", "Body "`}},
-		{"wide.tsv", "", []string{"/wide.tsv: its header is not UTF-8; it may be UTF-16: read it with --encoding UTF-16"}},
-		{"old.tsv", "", []string{"/old.tsv: it may be windows-1252: read it with --encoding windows-1252: no text column"}},
+		{"wide.tsv", "", []string{"/wide.tsv: its header is not UTF-8; it may be UTF-16; read it with --encoding UTF-16"}},
+		{"old.tsv", "", []string{"/old.tsv: no text column", "; the file may be windows-1252; read it with --encoding windows-1252"}},
 		{"utf8.tsv", "", []string{"/utf8.tsv: no text column"}},
 		{"mac.csv", "", []string{"/mac.csv: lines end with CR alone, as on old Macs; convert the file with: tr '\\r' '\\n'"}},
 		{"long.tsv", "", []string{"/long.tsv: its header does not end within", "is this a TSV file?"}},

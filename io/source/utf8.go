@@ -206,7 +206,7 @@ func advice(file *blocks.File, record *reading.Record) string {
 		if wide == "" || file.Encoding != "" {
 			return ""
 		}
-		return fmt.Sprintf("%s: read it with --encoding %s", mayBe(wide), wide)
+		return fmt.Sprintf("%s; read it with --encoding %s", mayBe(wide), wide)
 	}
 	if _, err := charset.Named(file.Detected); file.Detected != "" && err != nil {
 		return "; convert the file to UTF-8"
@@ -225,6 +225,6 @@ func advice(file *blocks.File, record *reading.Record) string {
 	if record.Position >= guessedPositions && !utf8.Valid(record.Doc.Text) {
 		guess = mayBe(encoding)
 	}
-	return fmt.Sprintf("%s: read it with --encoding %s, or use --invalid-utf8 keep --shingle char:9 to compare its bytes",
+	return fmt.Sprintf("%s; read it with --encoding %s, or use --invalid-utf8 keep --shingle char:9 to compare its bytes",
 		guess, encoding)
 }

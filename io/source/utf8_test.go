@@ -247,7 +247,7 @@ func TestWideAdvice(t *testing.T) {
 			{"csv", "id,text\r\n1,кот\r\n"},
 			{"tsv", "id\ttext\n1\tкот\n"},
 		} {
-			if told := tell(tt.format, tt.text, ""); !strings.Contains(told, " it may be "+name+": read it with --encoding "+name) {
+			if told := tell(tt.format, tt.text, ""); !strings.Contains(told, " it may be "+name+"; read it with --encoding "+name) {
 				t.Errorf("%s %q: %s", tt.format, tt.text, told)
 			}
 		}
@@ -262,7 +262,7 @@ func TestWideRows(t *testing.T) {
 	for position := range int64(2) {
 		for _, text := range []string{"t\x00h\x00e\x00", "t\x00h\x00\xE9\x00"} { // valid UTF-8, and not
 			record := reading.Record{Position: position, Doc: &codec.Document{Text: []byte(text)}, Raw: []byte(text), Err: &codec.Error{Reason: codec.InvalidUTF8}}
-			if told := advice(&blocks.File{Positions: 2}, &record); !strings.HasPrefix(told, ": read it with --encoding UTF-16LE, ") {
+			if told := advice(&blocks.File{Positions: 2}, &record); !strings.HasPrefix(told, "; read it with --encoding UTF-16LE, ") {
 				t.Errorf("%q at %d: %s", text, position, told)
 			}
 		}
@@ -308,10 +308,10 @@ func TestAdvice(t *testing.T) {
 		t.Fatal(err)
 	}
 	const keep = ", or use --invalid-utf8 keep --shingle char:9 to compare its bytes"
-	const wide = "; it may be UTF-16: read it with --encoding UTF-16"
+	const wide = "; it may be UTF-16; read it with --encoding UTF-16"
 	for _, tt := range []struct{ format, content, want string }{
-		{"lines", "a common line\n" + encoded + "\n", "; it may be windows-1251: read it with --encoding windows-1251" + keep},
-		{"lines", strings.Repeat("x", 100_000) + " " + encoded + "\n", "; it may be windows-1251: read it with --encoding windows-1251" + keep},
+		{"lines", "a common line\n" + encoded + "\n", "; it may be windows-1251; read it with --encoding windows-1251" + keep},
+		{"lines", strings.Repeat("x", 100_000) + " " + encoded + "\n", "; it may be windows-1251; read it with --encoding windows-1251" + keep},
 		{"lines", russian + "\xE9\n", "; fix the text or convert the file to UTF-8" + keep},
 		{"lines", "\xFF\xFEa\x00\n\x00", wide + keep},
 		{"jsonl", `{"text":"\ud800"}`, "; fix the text or convert the file to UTF-8" + keep},
@@ -342,7 +342,7 @@ func TestText(t *testing.T) {
 		{"\xFF\xFEc\x00\xE9\x00", "auto", "c\u00E9", ""},
 		{"\xFE\xFF\x00c\x00\xE9", "utf-16le", "c\u00E9", ""},
 		{"c\x00\xE9\x00", "utf-16le", "c\u00E9", ""},
-		{"caf\xE9 et th\xE9 \xE0 la carte", "", "", "invalid UTF-8: byte 3 of the text (byte 3 of the file) is E9, which is not UTF-8; it may be windows-1252: read it with --encoding windows-1252"},
+		{"caf\xE9 et th\xE9 \xE0 la carte", "", "", "invalid UTF-8: byte 3 of the text (byte 3 of the file) is E9, which is not UTF-8; it may be windows-1252; read it with --encoding windows-1252"},
 		{"c\x00\xE9\x00\x00", "utf-16le", "", "invalid UTF-8: the input is not valid utf-16le at byte 3 of the decoded text"},
 		{"a", "klingon", "", `no encoding is called "klingon"`},
 	} {

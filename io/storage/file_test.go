@@ -356,7 +356,7 @@ func TestNoWorkingFolder(t *testing.T) {
 		t.Skip(err)
 	}
 	for name, abs := range map[string]func(string) (string, error){"Abs": storage.Abs, "Resolve": storage.Resolve} {
-		if _, err := abs("out"); err == nil || !strings.HasPrefix(err.Error(), "out: the current folder is gone") {
+		if _, err := abs("out"); err == nil || !strings.HasPrefix(err.Error(), "out: the working folder was removed") {
 			t.Errorf("%s: error %v", name, err)
 		} else if stated, ok := err.(interface{ Status() int }); !ok || stated.Status() != 2 {
 			t.Errorf("%s: error %v states no exit status, or another than 2", name, err)

@@ -277,8 +277,13 @@ func fill(ctx context.Context, path, root string, write func(io.Writer) error) (
 // NotFolder reports whether an error is that of a path where something else than a folder is.
 func NotFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
-// Full reports whether an error is that of a full disk, which says what to do.
-func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) }
+// advised is the error of writing a file, and says what to do.
+type advised struct{ error }
+
+func (e advised) Unwrap() error { return e.error }
+
+// Advised reports whether an error of writing a file says what to do.
+func Advised(err error) bool { return errors.As(err, &advised{}) }
 
 // unwritten returns the error of writing the file path in words that name no system call.
 func unwritten(path string, err error) error {
@@ -293,8 +298,11 @@ func unwritten(path string, err error) error {
 	default: // also an error of a file that was read in order to write
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	if Full(err) {
-		err = fmt.Errorf("%w; free some space there, or use another folder", err)
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		err = advised{fmt.Errorf("%w; free some space there, or use another folder", err)}
+	case Denied(err):
+		err = advised{fmt.Errorf("%w; use another folder", err)}
 	}
 	return &fs.PathError{Op: "cannot write", Path: path, Err: err}
 }
@@ -526,7 +534,7 @@ func Abs(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", placeError{
-			fmt.Errorf("%s: the current folder is gone or cannot be read: %w; change to another folder, or give an "+
+			fmt.Errorf("%s: the working folder was removed or cannot be read: %w; change to another folder, or give an "+
 				"absolute path", path, err),
 		}
 	}

@@ -166,7 +166,7 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 	lock, former, err := storage.Acquire(ctx, storage.Join(o.Dir, output.LockFile), o.Run, o.Lock)
 	if err != nil {
 		removeEmpty(c.made)
-		if failed := (*fs.PathError)(nil); errors.As(err, &failed) && !storage.Full(err) {
+		if failed := (*fs.PathError)(nil); errors.As(err, &failed) && !storage.Advised(err) {
 			err = fmt.Errorf("%w; choose another --output", err)
 		}
 		return nil, cmp.Or(refused, err)
@@ -360,18 +360,21 @@ func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.R
 			return nil, fmt.Errorf("%s is missing from %s, where it was written; something else deleted it; "+
 				"run again", f.Name, staged.Dir)
 		case f.SHA256 != "" && info.Size != f.Size:
-			return nil, fmt.Errorf("%s has %d bytes in %s, but %d were written; something else changed it; run again",
-				f.Name, info.Size, staged.Dir, f.Size)
+			return nil, fmt.Errorf("%s has %s bytes in %s, but %s were written; something else changed it; run again",
+				f.Name, records.Count(info.Size), staged.Dir, records.Count(f.Size))
 		case c.movable > 0 && info.Size > c.movable:
-			const text = "%s has %d bytes, but the limit for a copy is %d bytes in an object store that cannot list " +
+			const text = "%s has %s bytes, but the limit for a copy is %s bytes in an object store that cannot list " +
 				"unfinished uploads; choose another store, or split the input"
-			return nil, &storage.UnlistedError{Err: fmt.Errorf(text, f.Name, info.Size, c.movable), Whole: c.movable}
+			return nil, &storage.UnlistedError{
+				Err:   fmt.Errorf(text, f.Name, records.Count(info.Size), records.Count(c.movable)),
+				Whole: c.movable,
+			}
 		}
 		f.Size = info.Size
 	}
 	if len(there.files) > len(files) {
-		return nil, fmt.Errorf("%s contains %d files, but %d were written; run again when nothing else is writing there",
-			staged.Dir, len(there.files), len(files))
+		return nil, fmt.Errorf("%s contains %s, but %s were written; run again when nothing else is writing there",
+			staged.Dir, records.Plural(len(there.files), "file"), records.Count(int64(len(files))))
 	}
 	return files, c.syncing.Sync(ctx, there.paths()...)
 }

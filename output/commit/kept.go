@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
 )
 
 // A run may work in parts, and keep each finished part: if it fails, it leaves its staging folder, and the next run
@@ -81,8 +82,8 @@ func (c *Commit) Keep(ctx context.Context, p Part) error {
 	err := c.each(ctx, len(paths), func(i int) error {
 		info, err := storage.Stat(ctx, paths[i])
 		if err == nil && info.Size != p.Files[i].Bytes {
-			err = fmt.Errorf("%s has %d bytes, but %d were written; something else changed it; run again", paths[i],
-				info.Size, p.Files[i].Bytes)
+			err = fmt.Errorf("%s has %s bytes, but %s were written; something else changed it; run again", paths[i],
+				records.Count(info.Size), records.Count(p.Files[i].Bytes))
 		}
 		return err
 	})

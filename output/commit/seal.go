@@ -15,6 +15,7 @@ import (
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
 )
 
 // seal says that an output is completely staged, and how to move it to its place file by file. Any run that finds it
@@ -369,13 +370,14 @@ func (c *Commit) checkFilled(ctx context.Context, s *seal) (*listing, error) {
 		case !ok:
 			return nil, &RefusedError{storage.Join(c.o.Dir, name) + " was not written by neardup; move it"}
 		case there.files[name].Size != size:
-			return nil, fmt.Errorf("%s has %d bytes, but %d were written", storage.Join(c.o.Dir, name),
-				there.files[name].Size, size)
+			return nil, fmt.Errorf("%s has %s bytes, but %s were written; something else changed it; run again",
+				storage.Join(c.o.Dir, name), records.Count(there.files[name].Size), records.Count(size))
 		}
 		delete(expected, name)
 	}
 	for name := range expected {
-		return nil, fmt.Errorf("%s is missing from %s, where it was published; something else deleted it", name, c.o.Dir)
+		return nil, fmt.Errorf("%s is missing from %s, where it was published; something else deleted it; run again",
+			name, c.o.Dir)
 	}
 	return there, nil
 }

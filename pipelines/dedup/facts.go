@@ -175,14 +175,14 @@ func (r *run) checkLoss() error {
 		dropped += n.NotCompared
 	}
 	if r.asked.Writes(output.Documents) && r.listed != n.Records {
-		return fmt.Errorf("lost records: %d were read, but the documents table has %d rows; this is an error in neardup; "+
+		return fmt.Errorf("lost records: %s were read, but the documents table has %s; this is an error in neardup; "+
 			"please report it with run.json",
-			n.Records, r.listed)
+			records.Count(n.Records), records.Plural(r.listed, "row"))
 	}
 	if r.asked.Writes(output.Corpus) && n.Records != n.Corpus+n.Removed+dropped {
-		return fmt.Errorf("lost records: %d were read, but %d are in corpus + %d removed + %d left out; this is an error "+
+		return fmt.Errorf("lost records: %s were read, but %s are in corpus + %s removed + %s left out; this is an error "+
 			"in neardup; please report it with run.json",
-			n.Records, n.Corpus, n.Removed, dropped)
+			records.Count(n.Records), records.Count(n.Corpus), records.Count(n.Removed), records.Count(dropped))
 	}
 	return nil
 }

@@ -99,9 +99,12 @@ func Page(ctx context.Context, p Paging) error {
 		if err != nil {
 			return &job.UsageError{Reason: err}
 		}
-		if _, err := store.Stat(ctx, p.File); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, &job.OutputExistsError{Reason: p.File + " already exists; use --overwrite to replace it, " +
-				"or choose another --output"})
+		switch _, err := store.Stat(ctx, p.File); {
+		case err == nil:
+			return &job.OutputExistsError{Reason: p.File + " already exists; use --overwrite to replace it, or choose " +
+				"another --output"}
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
 		}
 	}
 	for {

@@ -218,7 +218,7 @@ func have(n, sampled int64) string {
 	if n == 1 {
 		verb = "has"
 	}
-	return fmt.Sprintf("%d of %d sampled documents %s", n, sampled, verb)
+	return fmt.Sprintf("%s of %s %s", records.Count(n), records.Plural(sampled, "sampled document"), verb)
 }
 
 // mostShort is the maximum number of sources that have a warning each.

@@ -88,7 +88,7 @@ func (e *evaluation) textsOfIDs(ctx context.Context) error {
 				why := ""
 				switch {
 				case !okA || !okB:
-					why = "the input does not contain both"
+					why = "at least one is not in the input"
 				case several[pair[0]] || several[pair[1]]:
 					why = "several documents share one of these ids"
 				}

@@ -182,7 +182,8 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 			}
 			if c.Excel && t.count > excelRows {
 				warnings = append(warnings,
-					fmt.Sprintf("%s has %d rows; Excel shows only the first %d", t.name, t.count, excelRows))
+					fmt.Sprintf("%s has %s; Excel shows only the first %s", t.name, records.Plural(t.count, "row"),
+						records.Count(excelRows)))
 			}
 		}
 	}

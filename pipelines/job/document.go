@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/nearest"
 )
 
@@ -36,9 +37,8 @@ func Document(ctx context.Context, p *Plan, temp, answer, asked string) (key blo
 		if int64(len(places)) < found.Documents {
 			first = ", the first"
 		}
-		return 0, nil, Usage("%s: %d documents have this id%s: %s; name one of these places instead of the id",
-			asked, found.Documents, first,
-			strings.Join(places, ", "))
+		return 0, nil, Usage("%s: %s have this id%s: %s; name one of these places instead of the id", asked,
+			records.Plural(found.Documents, "document"), first, strings.Join(places, ", "))
 	case len(found.Rejected) == 1:
 		row := found.Rejected[0]
 		_, err := source.Text(ctx, inputs, p.Keys()(row.Source, row.Position), p.Reading())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/records"
 )
 
 // looks detects sampled texts that are probably not meant to be compared: numbers, dates, repeated values, or markup.
@@ -158,13 +159,13 @@ func (l *looks) warnings(text []string, plain string, stripped bool) (all []stri
 		}
 		switch {
 		case c.figures.n*10 >= c.values*alikeLooks:
-			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values are numbers or dates, such as "+
+			all = append(all, fmt.Sprintf("--text %s: %s of %s sampled values are numbers or dates, such as "+
 				"%s; name the text column",
-				text[i], c.figures.n, c.values, c.figures.listed()))
+				text[i], records.Count(c.figures.n), records.Count(c.values), c.figures.listed()))
 		case c.repeated.n*10 >= c.values*alikeLooks:
-			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values equal an earlier one, such as %s; if these are "+
+			all = append(all, fmt.Sprintf("--text %s: %s of %s sampled values equal an earlier one, such as %s; if these are "+
 				"not the texts to compare, name the text column",
-				text[i], c.repeated.n, c.values, c.repeated.listed()))
+				text[i], records.Count(c.repeated.n), records.Count(c.values), c.repeated.listed()))
 		}
 	}
 	way := "add --normalize strip-markup, which compares only visible text"
@@ -172,9 +173,9 @@ func (l *looks) warnings(text []string, plain string, stripped bool) (all []stri
 		way = "use --format html or xml, which compare only visible text"
 	}
 	if !stripped && l.markup.n > 1 && l.markup.n*10 >= l.texts*markupLooks {
-		all = append(all, fmt.Sprintf("%d of %d sampled texts begin like HTML or XML, such as %s: tags, styles and scripts "+
-			"count as text, so pages that share a "+
-			"template count as near-duplicates; %s", l.markup.n, l.texts, l.markup.listed(), way))
+		all = append(all, fmt.Sprintf("%s of %s sampled texts begin like HTML or XML, such as %s: tags, styles and scripts "+
+			"count as text, so pages that share a template count as near-duplicates; %s", records.Count(l.markup.n),
+			records.Count(l.texts), l.markup.listed(), way))
 	}
 	return all
 }

@@ -401,7 +401,7 @@ func (p *Plan) checkSample(sampled, references source.Sampled) (err error) {
 	if strings.HasPrefix(sampled.Encoding, "utf-16") {
 		others = "decodes every file; exclude files in other encodings with --exclude"
 	}
-	text := fmt.Sprintf("%s, and %s is most likely %s: read it with --encoding %[3]s, or use --invalid-utf8 keep "+
+	text := fmt.Sprintf("%s, and %s is most likely %s; read it with --encoding %[3]s, or use --invalid-utf8 keep "+
 		"--shingle char:9 to compare its bytes",
 		records.OfAll(sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, "sampled text", "not UTF-8"),
 		sampled.Wrong, sampled.Encoding)

@@ -170,7 +170,7 @@ func TestLinkWarning(t *testing.T) {
 // TestSampledUnreadable: a plan says how many records of the sample are unreadable, and what to do about the first.
 func TestSampledUnreadable(t *testing.T) {
 	plan := planOf(t, "one\ncaf\xE9 et th\xE9 \xE0 la carte\n\xE9\n")
-	const want = "2 of 3 sampled records are unreadable; the first is in in.txt at byte 4: invalid UTF-8: byte 3 of the text (byte 7 of the file) is E9, which is not UTF-8; it may be windows-1252: read it with --encoding windows-1252"
+	const want = "2 of 3 sampled records are unreadable; the first is in in.txt at byte 4: invalid UTF-8: byte 3 of the text (byte 7 of the file) is E9, which is not UTF-8; it may be windows-1252; read it with --encoding windows-1252"
 	if !strings.HasPrefix(plan.Sampled, want) {
 		t.Errorf("%s\nwant %s", plan.Sampled, want)
 	}

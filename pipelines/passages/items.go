@@ -68,8 +68,8 @@ func (r *Job) readItems(ctx context.Context, temp string) error {
 		}
 	}
 	if most := params.MostWords(); found.Words > most {
-		return job.Usage("--against: the items have %d words, but there is room for only %d; raise --memory, or use fewer "+
-			"items at a time", found.Words, most)
+		return job.Usage("--against: the items have %s, but there is room for only %s; raise --memory, or use fewer "+
+			"items at a time", records.Plural(found.Words, "word"), records.Count(most))
 	}
 	return r.warnOfItems(ctx, params)
 }
@@ -95,8 +95,8 @@ func (r *Job) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	if int64(len(ids)) < found.Short {
 		names += ", …"
 	}
-	r.warn("--against: neardup does not look for items with fewer than %d words in every column: %d of %d (%s)",
-		min(passage.LeastItem, *r.config.Length), found.Short, found.Items, names)
+	r.warn("--against: neardup does not look for items with fewer than %d words in every column: %s of %s (%s)",
+		min(passage.LeastItem, *r.config.Length), records.Count(found.Short), records.Count(found.Items), names)
 	return nil
 }
 

@@ -359,13 +359,14 @@ func (r *Job) account(facts []blocks.Fact) error {
 	}
 	dropped := counts[steps.CountDropped]
 	if r.writes() && n.Corpus+n.Unreadable+dropped != n.Records {
-		const lost = "lost records: %d were read, but %d are in corpus + %d unreadable + %d dropped; " +
+		const lost = "lost records: %s were read, but %s are in corpus + %s unreadable + %s left out; " +
 			"this is an error in neardup; please report it"
-		return fmt.Errorf(lost, n.Records, n.Corpus, n.Unreadable, dropped)
+		return fmt.Errorf(lost, records.Count(n.Records), records.Count(n.Corpus), records.Count(n.Unreadable),
+			records.Count(dropped))
 	}
 	if all := counts[steps.CountDocuments] + n.NotCompared + n.Unreadable; all != n.Records {
-		const lost = "lost records: %d were read, but %d are accounted for; this is an error in neardup; please report it"
-		return fmt.Errorf(lost, n.Records, all)
+		const lost = "lost records: %s were read, but %s are accounted for; this is an error in neardup; please report it"
+		return fmt.Errorf(lost, records.Count(n.Records), records.Count(all))
 	}
 	return nil
 }

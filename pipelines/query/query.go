@@ -438,7 +438,7 @@ func (r *Job) query(ctx context.Context, key blocks.Key, text []byte) (query nea
 	}
 	query = nearest.Query{Key: key, Features: features(r.plan.Spec.New().Shingles(nil, text))}
 	if len(query.Features) == 0 {
-		return query, job.Usage("%s: the text has no tokens, so nothing resembles it", r.answer.Of)
+		return query, job.Usage("%s: the text has no tokens, so no document is similar to it", r.answer.Of)
 	}
 	if r.config.byBuckets() {
 		signing := r.plan.Signature(r.temp)

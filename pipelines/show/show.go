@@ -141,8 +141,8 @@ func (s *show) ambiguous(documents int, places []string) error {
 	if len(places) < documents {
 		first = ", the first"
 	}
-	return job.Usage("%d documents have the id %q%s: %s; name one of these instead of the id", documents, s.Document,
-		first, strings.Join(places, ", "))
+	return job.Usage("%s have the id %q%s: %s; name one of these places instead of the id",
+		records.Plural(documents, "document"), s.Document, first, strings.Join(places, ", "))
 }
 
 // members lists the members of the cluster.
@@ -421,8 +421,8 @@ func (s *show) inCorpus(ctx context.Context) error {
 	}
 	switch {
 	case found > 1:
-		return job.Usage("%d documents with the id %q are in no cluster; they are in %s", found, s.Document,
-			strings.Join(slices.Compact(files), ", "))
+		return job.Usage("%s have the id %q, and none is in a cluster; the run kept them in %s",
+			records.Plural(found, "document"), s.Document, strings.Join(slices.Compact(files), ", "))
 	case found == 1:
 		s.found.ID, s.found.Source, s.found.Position, s.found.State = s.Document,
 			strings.TrimPrefix(files[0], string(output.Corpus)+"/"), -1, records.StateAlone

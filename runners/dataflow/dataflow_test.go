@@ -254,18 +254,18 @@ func TestDefaults(t *testing.T) {
 // do.
 func TestCheck(t *testing.T) {
 	for says, wrong := range map[string]func(o *Options){
-		"--project my-project":                   func(o *Options) { o.Project = "" },
-		"--region europe-west1":                  func(o *Options) { o.Region = "" },
-		"gcloud compute regions list":            func(o *Options) { o.Region = "europe-west1-b" },
-		"gcloud storage buckets create":          func(o *Options) { o.Staging = "" },
-		"staging location /tmp: must be in":      func(o *Options) { o.Staging = "/tmp" },
-		"staging location gs://: must be in":     func(o *Options) { o.Staging = "gs://" },
-		"temp location s3://b/t: must be in":     func(o *Options) { o.TempLocation = "s3://b/t" },
-		`job name "Nightly"`:                     func(o *Options) { o.Name = "Nightly" },
-		"label Team=x":                           func(o *Options) { o.Labels = map[string]string{"Team": "x"} },
-		"label team=X":                           func(o *Options) { o.Labels = map[string]string{"team": "X"} },
-		"3 workers are more than the maximum, 2": func(o *Options) { o.NumWorkers, o.MaxNumWorkers = 3, 2 },
-		"numbers of workers and threads":         func(o *Options) { o.WorkerHarnessThreads = -1 },
+		"--project my-project":               func(o *Options) { o.Project = "" },
+		"--region europe-west1":              func(o *Options) { o.Region = "" },
+		"gcloud compute regions list":        func(o *Options) { o.Region = "europe-west1-b" },
+		"gcloud storage buckets create":      func(o *Options) { o.Staging = "" },
+		"staging location /tmp: must be in":  func(o *Options) { o.Staging = "/tmp" },
+		"staging location gs://: must be in": func(o *Options) { o.Staging = "gs://" },
+		"temp location s3://b/t: must be in": func(o *Options) { o.TempLocation = "s3://b/t" },
+		`job name "Nightly"`:                 func(o *Options) { o.Name = "Nightly" },
+		"label Team=x":                       func(o *Options) { o.Labels = map[string]string{"Team": "x"} },
+		"label team=X":                       func(o *Options) { o.Labels = map[string]string{"team": "X"} },
+		"3 workers are more than max-num-workers, 2; use fewer --workers": func(o *Options) { o.NumWorkers, o.MaxNumWorkers = 3, 2 },
+		"numbers of workers and threads":                                  func(o *Options) { o.WorkerHarnessThreads = -1 },
 	} {
 		c, o := newCloud(t, nil)
 		wrong(&o)

@@ -78,7 +78,8 @@ func (o *Options) Check() error {
 	case o.NumWorkers < 0 || o.MaxNumWorkers < 0 || o.WorkerHarnessThreads < 0 || o.DiskSizeGb < 0:
 		return errors.New("numbers of workers and threads, and the size of disks, must be at least 1")
 	case o.NumWorkers > 0 && o.MaxNumWorkers > 0 && o.NumWorkers > o.MaxNumWorkers:
-		return fmt.Errorf("%d workers are more than the maximum, %d", o.NumWorkers, o.MaxNumWorkers)
+		return fmt.Errorf("%d workers are more than max-num-workers, %d; use fewer --workers, or raise the maximum",
+			o.NumWorkers, o.MaxNumWorkers)
 	}
 	for what, folder := range map[string]string{"staging location": o.Staging, "temp location": o.TempLocation} {
 		if bucket, ok := strings.CutPrefix(folder, scheme); folder != "" && (!ok || strings.Trim(bucket, "/") == "") {
@@ -234,9 +235,9 @@ func (s *Service) refusal(doing string, err error) error {
 		mend = fmt.Sprintf("allow it: gcloud projects add-iam-policy-binding %s --member=user:YOU "+
 			"--role=roles/dataflow.developer", project)
 	case refused.Code == http.StatusNotFound:
-		mend = fmt.Sprintf("look at gcloud projects describe %s, and at gcloud compute regions list", project)
+		mend = fmt.Sprintf("check the project and the region: gcloud projects describe %s; gcloud compute regions list", project)
 	case refused.Code == http.StatusTooManyRequests:
-		mend = fmt.Sprintf("look at the quotas: gcloud compute regions describe %s --project %s", s.options.Region, project)
+		mend = fmt.Sprintf("check the quotas: gcloud compute regions describe %s --project %s", s.options.Region, project)
 	}
 	if mend != "" {
 		mend = "; " + mend

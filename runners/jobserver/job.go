@@ -91,7 +91,8 @@ func (j *job) wait(ctx context.Context) (*remote.Result, error) {
 			_, err := j.server.client.Cancel(cancel, &jobpb.CancelJobRequest{JobId: j.id})
 			done()
 			if err != nil {
-				return nil, fmt.Errorf("%w; job %s could not be cancelled: %w; it may still be running", ctx.Err(), j.id, err)
+				return nil, fmt.Errorf("%w; job %s could not be cancelled: %w; it may still be running; cancel it on the cluster",
+					ctx.Err(), j.id, err)
 			}
 		case <-deadline:
 			return j.ended(ctx, end, messages, fmt.Errorf("job %s did not end within %v of being cancelled", j.id, grace))
@@ -105,11 +106,11 @@ func (j *job) ended(
 ) (*remote.Result, error) {
 	switch {
 	case ctx.Err() != nil && end == 0:
-		return nil, fmt.Errorf("%w; %w; it may still be running", ctx.Err(), broken)
+		return nil, fmt.Errorf("%w; %w; it may still be running; cancel it on the cluster", ctx.Err(), broken)
 	case ctx.Err() != nil && end != jobpb.JobState_DONE:
 		return nil, ctx.Err()
 	case end == 0:
-		return nil, fmt.Errorf("lost contact with job %s: %w; it may still be running on the cluster", j.id, broken)
+		return nil, fmt.Errorf("lost contact with job %s: %w; it may still be running on the cluster; cancel it there", j.id, broken)
 	case end == jobpb.JobState_DONE:
 		result, err := j.result(context.WithoutCancel(ctx))
 		if err != nil {

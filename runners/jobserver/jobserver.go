@@ -84,7 +84,7 @@ const (
 // Connect returns the job server that the options name, once it has answered.
 func Connect(ctx context.Context, o Options) (*Server, error) {
 	if _, _, err := net.SplitHostPort(o.Address); err != nil {
-		return nil, fmt.Errorf("job server %q: %w; give host:port", o.Address, err)
+		return nil, fmt.Errorf("job server %q: %w; give HOST:PORT", o.Address, err)
 	}
 	if _, err := o.Environment.model(ctx); err != nil {
 		return nil, err

@@ -193,7 +193,7 @@ func TestConnectRefused(t *testing.T) {
 	}{
 		"nobody there":   {Options{Address: free, Environment: loopback}, []string{free, "connection refused", "docs/flink.md"}},
 		"somebody else":  {Options{Address: other.Addr().String(), Environment: loopback}, []string{other.Addr().String(), "unknown service"}},
-		"no port":        {Options{Address: "localhost", Environment: loopback}, []string{"localhost", "host:port"}},
+		"no port":        {Options{Address: "localhost", Environment: loopback}, []string{"localhost", "HOST:PORT"}},
 		"no kind":        {Options{Address: free, Environment: Environment{Kind: "vm"}}, []string{`"vm"`}},
 		"a wrong config": {Options{Address: free, Environment: Environment{Kind: "process", Config: "{"}}, []string{"environment_config"}},
 	} {

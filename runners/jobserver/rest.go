@@ -86,7 +86,7 @@ func (r *rest) cluster(ctx context.Context) (*cluster, error) {
 	var settings []struct{ Key, Value string }
 	err := r.get(ctx, "/overview", c)
 	if err == nil && c.Version == "" {
-		err = errors.New("something else does")
+		err = errors.New("something else answers")
 	}
 	if err == nil {
 		err = r.get(ctx, "/taskmanagers", &managers)
@@ -142,12 +142,12 @@ func tight(managers []taskManager, parallelism int) (warnings []string) {
 	for _, m := range managers {
 		if need := managedPerSlot * m.Slots; m.Total.Managed < need {
 			warnings = append(warnings, fmt.Sprintf(
-				"task manager %s has %d MB of managed memory for %d slots: if sorts fail, set taskmanager.memory.managed.size to "+
+				"task manager %s has %d MB of managed memory for %d slots; if sorts fail, set taskmanager.memory.managed.size to "+
 					"%dm or more", m.ID, m.Total.Managed, m.Slots, need))
 		}
 		if need := networkPerSlot * min(m.Slots, parallelism); m.Total.Network < need {
 			warnings = append(warnings, fmt.Sprintf(
-				"task manager %s has %d MB of network memory: if --workers %d needs more buffers, set "+
+				"task manager %s has %d MB of network memory; if --workers %d needs more buffers, set "+
 					"taskmanager.memory.network.min and taskmanager.memory.network.max to %dm or more", m.ID,
 				m.Total.Network, parallelism, need))
 		}

@@ -104,9 +104,9 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 			}
 			if encoding := guess(file.Header); encoding != "" && file.Encoding == "" {
 				if charset.UTF16(file.Header, 0) != "" { // column names would be garbage
-					return fmt.Errorf("%s: its header is not UTF-8; it may be %s: read it with --encoding %[2]s", file.Path, encoding)
+					return fmt.Errorf("%s: its header is not UTF-8; it may be %s; read it with --encoding %[2]s", file.Path, encoding)
 				}
-				return fmt.Errorf("%s: it may be %s: read it with --encoding %[2]s: %w", file.Path, encoding, err)
+				return fmt.Errorf("%s: %w; the file may be %s; read it with --encoding %[3]s", file.Path, err, encoding)
 			}
 			return fmt.Errorf("%s: %w", file.Path, err)
 		}

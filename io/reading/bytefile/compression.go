@@ -52,7 +52,7 @@ func CompressionOf(r io.ReaderAt) (string, error) {
 	for _, m := range magics {
 		if bytes.HasPrefix(head[min(m.at, n):n], m.prefix) {
 			if m.unsupported != "" {
-				return "", &UnsupportedError{m.unsupported, cmp.Or(m.instead, "; unpack or convert it first, or leave it out")}
+				return "", &UnsupportedError{m.unsupported, cmp.Or(m.instead, "; unpack or convert the file first, or leave it out")}
 			}
 			return m.compression, nil
 		}

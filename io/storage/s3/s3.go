@@ -219,7 +219,7 @@ func (c *Client) List(ctx context.Context, at bucket.Key, after, more string) (b
 	if aws.ToBool(out.IsTruncated) {
 		if page.More = aws.ToString(out.NextContinuationToken); page.More == "" {
 			return bucket.Page{}, fail(ctx, at, errors.New(
-				"the listing is cut off, and the store does not say where it continues"))
+				"the listing is cut off, and the store does not say where it continues; use another endpoint"))
 		}
 	}
 	return page, nil
@@ -334,7 +334,8 @@ func sizeOf(out *s3.GetObjectOutput, from, to int64) (int64, error) {
 	var first, last, size int64
 	if _, err := fmt.Sscanf(aws.ToString(out.ContentRange), "bytes %d-%d/%d", &first, &last, &size); err != nil ||
 		first != from || last != min(to, size)-1 {
-		return 0, fmt.Errorf("requested bytes %d-%d, but the response has %q", from, to-1, aws.ToString(out.ContentRange))
+		return 0, fmt.Errorf("requested bytes %d-%d, but the response has %q; use another endpoint",
+			from, to-1, aws.ToString(out.ContentRange))
 	}
 	return size, nil
 }

@@ -33,7 +33,7 @@ def loaded(data: Any) -> Any:
     """Returns the dataset if data is the path of one that Hugging Face's save_to_disk wrote, or else data."""
     if not isinstance(data, (str, os.PathLike)):
         return data
-    words = f"data, a string of {len(str(data))} characters, cannot be a path; give texts as a list"
+    words = f"data, a string of {len(str(data)):,} characters, cannot be a path; give texts as a list"
     if "\0" in str(data):
         raise ValueError(words)
     try:
@@ -281,7 +281,7 @@ def kept(data: Any, mask: bytearray) -> Any:
     """Returns the rows of data that mask keeps, as the same kind of data."""
     what = kind(data)
     if hasattr(data, "__len__") and what != "huggingface" and len(data) != len(mask):
-        raise ValueError(f"the run read {len(mask)} rows, but data has {len(data)}; give the same data")
+        raise ValueError(f"the run read {len(mask):,} rows, but data has {len(data):,}; give the same data")
     if what == "list":
         return type(data)(itertools.compress(data, mask))
     if what == "iterator":
@@ -311,7 +311,7 @@ def kept(data: Any, mask: bytearray) -> Any:
 def _kept_of_hugging_face(data: Any, mask: bytearray) -> Any:
     if hasattr(data, "__len__"):
         if len(data) != len(mask):
-            raise ValueError(f"the run read {len(mask)} rows, but data has {len(data)}; give the same data")
+            raise ValueError(f"the run read {len(mask):,} rows, but data has {len(data):,}; give the same data")
         return data.select(list(itertools.compress(range(len(mask)), mask)))
     return type(data).from_generator(_compressed, features=data.features, gen_kwargs={"data": data, "mask": mask})
 
@@ -365,4 +365,4 @@ def _kept_batches(batches: Iterable[pa.RecordBatch], mask: bytearray) -> Iterato
 
 def _same(count: int, mask: bytearray) -> None:
     if count != len(mask):
-        raise ValueError(f"the run read {len(mask)} rows, but data has {count}; give the same data")
+        raise ValueError(f"the run read {len(mask):,} rows, but data has {count:,}; give the same data")
