@@ -322,7 +322,7 @@ func TestPageOfNothing(t *testing.T) {
 	run.Parameters.Write = []string{string(output.Corpus)}
 	_, root = drawn(t, finished(t, t.TempDir(), run, tables{}), none)
 	body = squeezed(root)
-	for _, want := range []string{"The run did not write the table pairs.", "The run did not write the table clusters.", "The run did not write the table removed."} {
+	for _, want := range []string{"The run did not write the pairs table.", "The run did not write the clusters table.", "The run did not write the removed table."} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)
 		}

@@ -68,9 +68,11 @@ type lateFile struct {
 
 func (f *lateFile) Read(p []byte) (n int, err error) {
 	if f.file == nil {
-		if f.file, err = open(f.ctx, f.flag, f.path); err != nil {
+		file, err := open(f.ctx, f.flag, f.path)
+		if err != nil {
 			return 0, err
 		}
+		f.file = file
 	}
 	n, err = f.file.Read(p)
 	if errors.Is(err, syscall.EISDIR) {

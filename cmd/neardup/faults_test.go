@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/neardup/neardup/internal/notroot"
 )
 
 // A run that cannot leave a record ends with its own exit status, and does not say where the record is.
@@ -45,6 +48,33 @@ func TestUnfitOutput(t *testing.T) {
 		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
 		if stderr, status := p.start().ended(); status.ExitStatus() != 2 || !strings.Contains(stderr, "choose another --output") {
 			t.Errorf("%s: exit status %d: %s", command, status.ExitStatus(), stderr)
+		}
+	}
+}
+
+// TestDenied: the error says which file may not be written or read, and what to do about a folder.
+func TestDenied(t *testing.T) {
+	if notroot.Ran(t) { // root may write and read any file
+		return
+	}
+	for args, want := range map[string]string{
+		"dedup in.jsonl -o closed/x":                            "cannot write closed/x/.lock: permission denied; use another folder\n",
+		"report out -o closed/x":                                "cannot write closed/x: permission denied; use another folder\n",
+		"export out --format sql -o closed/x":                   "cannot write closed/x/views.sql: permission denied; use another folder\n",
+		"query in.jsonl --of in.jsonl@0 -o closed/x":            "cannot write closed/x: permission denied; use another folder\n",
+		"index create closed/x":                                 "cannot write closed/x/generations/000001.json: permission denied; use another folder\n",
+		"config init -o closed/x":                               "--output closed/x: permission denied; choose another path\n",
+		"curve --bands 2 --rows 2 --svg closed/x.svg":           "--svg closed/x.svg: permission denied; choose another path\n",
+		"compare in.jsonl --methods minhash --truth unreadable": "--truth unreadable: permission denied\n",
+	} {
+		p := prepare(t, "sh", "-c", "neardup dedup in.jsonl -o out && exec neardup "+args)
+		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
+		write(t, filepath.Join(p.Dir, "unreadable"), "")
+		if err := errors.Join(os.Chmod(filepath.Join(p.Dir, "unreadable"), 0), os.Mkdir(filepath.Join(p.Dir, "closed"), 0o500)); err != nil {
+			t.Fatal(err)
+		}
+		if stderr, status := p.start().ended(); status.ExitStatus() != 2 || !strings.HasSuffix(stderr, want) {
+			t.Errorf("%s: exit status %d: %s", args, status.ExitStatus(), stderr)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func checkNew(path, flag, subcommand string) error {
 	case path == "" || errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return unwritten(flag, path, err)
+		return &job.UsageError{Reason: unwritten(flag, path, err)}
 	default:
 		return &job.OutputExistsError{Reason: fmt.Sprintf("%s already exists; choose another %s", path, flag)}
 	}

@@ -556,6 +556,9 @@ func (e pathError) Unwrap() error { return e.error }
 
 func (pathError) Is(target error) bool { return target == fs.ErrInvalid }
 
+// Status returns the exit status.
+func (pathError) Status() int { return 2 }
+
 func leadsBack(path string) error {
 	return pathError{fmt.Errorf("%s: a link in it leads back to itself", path)}
 }
