@@ -235,7 +235,8 @@ func (s *Service) refusal(doing string, err error) error {
 		mend = fmt.Sprintf("allow it: gcloud projects add-iam-policy-binding %s --member=user:YOU "+
 			"--role=roles/dataflow.developer", project)
 	case refused.Code == http.StatusNotFound:
-		mend = fmt.Sprintf("check the project and the region: gcloud projects describe %s; gcloud compute regions list", project)
+		mend = fmt.Sprintf("check the project and the region: gcloud projects describe %s; gcloud compute regions list",
+			project)
 	case refused.Code == http.StatusTooManyRequests:
 		mend = fmt.Sprintf("check the quotas: gcloud compute regions describe %s --project %s", s.options.Region, project)
 	}

@@ -110,7 +110,8 @@ func (j *job) ended(
 	case ctx.Err() != nil && end != jobpb.JobState_DONE:
 		return nil, ctx.Err()
 	case end == 0:
-		return nil, fmt.Errorf("lost contact with job %s: %w; it may still be running on the cluster; cancel it there", j.id, broken)
+		return nil, fmt.Errorf("lost contact with job %s: %w; it may still be running on the cluster; cancel it there",
+			j.id, broken)
 	case end == jobpb.JobState_DONE:
 		result, err := j.result(context.WithoutCancel(ctx))
 		if err != nil {

@@ -52,7 +52,8 @@ func CompressionOf(r io.ReaderAt) (string, error) {
 	for _, m := range magics {
 		if bytes.HasPrefix(head[min(m.at, n):n], m.prefix) {
 			if m.unsupported != "" {
-				return "", &UnsupportedError{m.unsupported, cmp.Or(m.instead, "; unpack or convert the file first, or leave it out")}
+				const next = "; unpack or convert the file first, or leave it out"
+				return "", &UnsupportedError{m.unsupported, cmp.Or(m.instead, next)}
 			}
 			return m.compression, nil
 		}
