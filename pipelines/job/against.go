@@ -67,7 +67,7 @@ func (p *Plan) referenceWarnings() (warnings []string) {
 			records.Plural(p.Input().Files, "input file"))
 	}
 	for _, path := range p.Listing.Idle {
-		warn("--against %s contains no documents; check the path", path)
+		warn("--against %s: found no documents to compare with; check the path", path)
 	}
 	return append(warnings, p.referencesMissing...)
 }
