@@ -117,7 +117,7 @@ class Table(Arrow):
             yield from batch.to_pylist()
 
     def __repr__(self) -> str:
-        return f"<neardup.Table {self._name} of {self._result.path}: {len(self):,} rows>"
+        return f"<neardup.Table {self._name} of {self._result.path}: {len(self)} rows>"
 
 
 class Report:
@@ -211,7 +211,7 @@ class Result:
     def __repr__(self) -> str:
         counts = self.summary["counts"]
         kept = counts["records"] - counts["unreadable"] - counts["removed"]
-        return f"<neardup.Result {self.path}: {counts['records']:,} records, {counts['removed']:,} removed, {kept:,} kept>"
+        return f"<neardup.Result {self.path}: {counts['records']} records, {counts['removed']} removed, {kept} kept>"
 
 
 class Answer(dict[str, Any], Arrow):
