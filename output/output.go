@@ -354,8 +354,7 @@ func Rows[T any](ctx context.Context, f *Finished, table Part) iter.Seq2[T, erro
 
 // missing returns the error for a file that does not exist: another output may have replaced this one.
 func (f *Finished) missing(ctx context.Context, file string) error {
-	return cmp.Or(f.CheckUnchanged(ctx),
-		error(&StatusError{2, fmt.Sprintf("%s is missing; %s", f.Path(file), again)}))
+	return cmp.Or(f.CheckUnchanged(ctx), error(&StatusError{2, fmt.Sprintf("%s is missing; %s", f.Path(file), again)}))
 }
 
 // FileRows yields the rows of one file of a table, as Rows does.

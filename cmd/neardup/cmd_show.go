@@ -69,8 +69,7 @@ func (c *showCmd) index(ctx context.Context, s streams) error {
 	fmt.Fprintf(&text, "index       generation %d, %s: %s kept, %s removed\n", x.Number,
 		x.Made.Format(time.DateOnly), records.Plural(kept, "document"), records.Count(removed))
 	fmt.Fprintf(&text, "compares    column %s by %s, normalisation %s, threshold %s, %s\n",
-		asked("text"), asked("shingle"),
-		asked("normalize"), asked("threshold"), asked("method"))
+		asked("text"), asked("shingle"), asked("normalize"), asked("threshold"), asked("method"))
 	if x.HasKeys() {
 		fmt.Fprintf(&text, "bands       %s bands × %s rows, sized for %s\n", asked("bands"), asked("rows"),
 			records.Plural(x.Expect, "document"))

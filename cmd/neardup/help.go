@@ -48,19 +48,18 @@ var helpsHere = map[string]string{
 // tailored has what the help of a shared flag says otherwise for one command.
 var tailored = []struct{ command, flag, words, instead string }{
 	{"passages", "normalize", " (--shingle byte:K keeps the last two)", ""},
-	{"create", "signature", "a slower textbook kind: classic (universal hashing of each shingle's " +
-		"number in a dictionary, " +
-		"for which neardup reads the input once more) or salted (SHA-1 of the shingles' text)", "salted (slower: SHA-1 " +
-		"of the shingles' text)"},
-	{"plan", "json", "Print run.json instead of the summary", "Print the plan as JSON, in the form of " +
-		"run.json, instead of text"},
+	{"create", "signature", "a slower textbook kind: classic (universal hashing of each shingle's number " +
+		"in a dictionary, for which neardup reads the input once more) or salted (SHA-1 of the shingles' text)",
+		"salted (slower: SHA-1 of the shingles' text)"},
+	{"plan", "json", "Print run.json instead of the summary",
+		"Print the plan as JSON, in the form of run.json, instead of text"},
 	{"study", "invalid-utf8", "--shingle char:K or byte:K, or --method exact", "--unit char"},
 	{"compare", "invalid-utf8", ", or --method exact", ""},
 	{"diff", "invalid-utf8", ", or --method exact", ""},
 	{"query", "invalid-utf8", ", or --method exact", ""},
 	{"query", "pieces", "; neardup compares documents with an equal piece at the same position (default: as " +
-		"many as --recall needs, " +
-		"if you give it; otherwise 32, or neardup compares all documents if most would share a piece by chance)",
+		"many as --recall needs, if you give it; otherwise 32, or neardup compares all documents if most would " +
+		"share a piece by chance)",
 		": compare only documents with an equal piece at the same position (default: compare all documents)"},
 }
 

@@ -42,8 +42,8 @@ func checkIndexed(a *job.Asked) error {
 	const later = "a later document could replace one that has already been kept; drop this flag"
 	switch {
 	case a.Cluster != records.Default().Cluster:
-		return refused("--cluster "+a.Cluster, "a later document may join two clusters that have each kept a "+
-			"document; drop this flag")
+		return refused("--cluster "+a.Cluster,
+			"a later document may join two clusters that have each kept a document; drop this flag")
 	case !slices.Equal(a.Keep, records.Default().Keep):
 		return refused("--keep "+strings.Join(a.Keep, " --keep "), later)
 	case len(a.Protect) > 0:

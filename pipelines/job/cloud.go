@@ -39,8 +39,8 @@ func (c *Cloud) CheckReached(inputs []string, output, temp string) error {
 		return unreached("--output "+output, "use a folder in a bucket, as in --output gs://BUCKET/out")
 	}
 	if temp != "" && !strings.HasPrefix(temp, bucketScheme) {
-		return unreached("--temp-dir "+temp, "use a folder in a bucket, or drop --temp-dir to have temporary "+
-			"files in the output folder")
+		return unreached("--temp-dir "+temp,
+			"use a folder in a bucket, or drop --temp-dir to have temporary files in the output folder")
 	}
 	return nil
 }

@@ -673,8 +673,8 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inpu
 	columns, _ := p.Request.Columns()
 	p.looks = looks.warnings(columns, inputs.Plain, p.Spec.Normalize.StripsMarkup())
 	if p.reading.Fields.Items && !several && inputs.Documents > 1 {
-		p.looks = append(p.looks, "--shingle item: each sampled document is one item; name a list column, "+
-			"or use another --shingle")
+		p.looks = append(p.looks,
+			"--shingle item: each sampled document is one item; name a list column, or use another --shingle")
 	}
 	if p.Listing.Inputs.References() > 0 && !p.keyed() {
 		references.Sampled, err = source.Sample(ctx, p.Listing.Inputs, true, p.reading, texts.add)

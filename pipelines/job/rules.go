@@ -39,28 +39,28 @@ const (
 
 // rules are checked in this order: values without effect before values out of bounds.
 var rules = []rule{
-	{field: "measure_recall", idle: by(Complete, "--method complete finds every near pair, so there is nothing to "+
-		"measure; drop --measure-recall")},
-	{field: "measure_recall", idle: by(Exact, "--method exact looks only for copies and finds them all, so there is "+
-		"nothing to measure; drop --measure-recall")},
+	{field: "measure_recall", idle: by(Complete,
+		"--method complete finds every near pair, so there is nothing to measure; drop --measure-recall")},
+	{field: "measure_recall", idle: by(Exact,
+		"--method exact looks only for copies and finds them all, so there is nothing to measure; drop --measure-recall")},
 	{field: "measure_recall", idle: without(output.Pairs, "the flag needs the pairs table")},
 	{field: "drop_not_compared", idle: without(output.Corpus, "no corpus is written")},
 	{field: "max_removed", idle: without(output.Corpus, "the flag needs the corpus, whose documents it counts")},
 	{field: "same", idle: notBy(Exact, "only --method exact takes this flag; add the method, or drop the flag")},
 	{field: "pieces", idle: notBy(SimHash, "add --method simhash, which cuts signatures into pieces")},
 	{field: "compare", idle: by(Exact, "--method exact uses no measure; drop --compare or --method")},
-	{field: "compare", idle: measured(MinHash, Cosine, "--method minhash supports only jaccard; use "+
-		"--method simhash or complete")},
-	{field: "compare", idle: measured(MinHash, Overlap, "--method minhash supports only jaccard; use "+
-		"--method simhash or complete")},
+	{field: "compare", idle: measured(MinHash, Cosine,
+		"--method minhash supports only jaccard; use --method simhash or complete")},
+	{field: "compare", idle: measured(MinHash, Overlap,
+		"--method minhash supports only jaccard; use --method simhash or complete")},
 	{field: "compare", idle: measured(MinHash, Containment, "--method minhash supports only jaccard; drop --method")},
-	{field: "compare", idle: measured(SimHash, Containment, "--method simhash supports only cosine and "+
-		"overlap; drop --method")},
+	{field: "compare", idle: measured(SimHash, Containment,
+		"--method simhash supports only cosine and overlap; drop --method")},
 	{field: "keep", named: true, idle: largerStays("--keep")},
 	{field: "protect", idle: largerStays("--protect")},
 	{field: "cluster", idle: largerStays("--cluster")},
-	{field: "compare", idle: measured(SimHash, Jaccard, "--method simhash supports only cosine and overlap; use "+
-		"--compare cosine or overlap, or --method minhash")},
+	{field: "compare", idle: measured(SimHash, Jaccard,
+		"--method simhash supports only cosine and overlap; use --compare cosine or overlap, or --method minhash")},
 	{field: "against_text", idle: ofFields},
 	{field: "shingle", idle: ofFields},
 	{field: "normalize", idle: ofFields},
@@ -70,23 +70,23 @@ var rules = []rule{
 	{field: "compare", idle: func(a *Asked) string { return where(a.Measure != Jaccard, ofFields(a)) }},
 	{field: "match", idle: unruled},
 	{field: "match_numbers", idle: unruled},
-	{field: "recall", named: true, idle: by(Complete, "--method complete finds every near pair; drop "+
-		"--recall or --method")},
+	{field: "recall", named: true, idle: by(Complete,
+		"--method complete finds every near pair; drop --recall or --method")},
 	{field: "bands", named: true, idle: by(Complete, "--method complete uses no bands; drop --bands or --method")},
 	{field: "rows", named: true, idle: by(Complete, "--method complete uses no bands; drop --rows or --method")},
-	{field: "signature", named: true, idle: by(Complete, "--method complete makes no signatures; drop "+
-		"--signature or --method")},
-	{field: "seed", named: true, idle: measured(Complete, Jaccard, "--method complete makes no signatures; "+
-		"drop --seed or --method")},
-	{field: "seed", named: true, idle: measured(Complete, Containment, "--method complete makes no "+
-		"signatures; drop --seed")},
-	{field: "seed", named: true, idle: measured(Complete, Cosine, "--method complete makes no signatures; "+
-		"drop --seed or --method")},
+	{field: "signature", named: true, idle: by(Complete,
+		"--method complete makes no signatures; drop --signature or --method")},
+	{field: "seed", named: true, idle: measured(Complete, Jaccard,
+		"--method complete makes no signatures; drop --seed or --method")},
+	{field: "seed", named: true, idle: measured(Complete, Containment,
+		"--method complete makes no signatures; drop --seed")},
+	{field: "seed", named: true, idle: measured(Complete, Cosine,
+		"--method complete makes no signatures; drop --seed or --method")},
 	{field: "bands", idle: by(Exact, "--method exact uses no bands; drop --bands or --method")},
 	{field: "rows", idle: by(Exact, "--method exact uses no bands; drop --rows or --method")},
 	{field: "signature", idle: by(Exact, "--method exact makes no signatures; drop --signature or --method")},
-	{field: "bands", idle: by(SimHash, "--method simhash cuts signatures into pieces (--pieces); "+
-		"drop --bands or --method")},
+	{field: "bands", idle: by(SimHash,
+		"--method simhash cuts signatures into pieces (--pieces); drop --bands or --method")},
 	{field: "rows", idle: by(SimHash, "--method simhash cuts signatures into pieces (--pieces); drop --rows or --method")},
 	{field: "signature", idle: by(SimHash, "--method simhash has signatures of its own; drop --signature or --method")},
 	{field: "bits", idle: unsigned},
@@ -106,8 +106,7 @@ var rules = []rule{
 					"to decode the texts, or --shingle char:9", a.Shingle))
 	}},
 	{field: "normalize", named: true, idle: func(a *Asked) string {
-		return where(a.Normalize != "none",
-			ofItems("--normalize")(a))
+		return where(a.Normalize != "none", ofItems("--normalize")(a))
 	}},
 	{field: "min_words", idle: ofItems("--min-words")},
 	{field: "append", idle: withoutReferences},
@@ -133,8 +132,8 @@ func ofItems(flag string) func(*Asked) string {
 
 // ofFields refuses flags about a text if no text is compared.
 func ofFields(a *Asked) string {
-	return where(a.Fields != nil, "without --text, documents are compared only by the rules of --match; add --text "+
-		"COLUMN, or drop this flag")
+	return where(a.Fields != nil,
+		"without --text, documents are compared only by the rules of --match; add --text COLUMN, or drop this flag")
 }
 
 func largerStays(flag string) func(*Asked) string {
@@ -151,10 +150,10 @@ func unruled(a *Asked) string {
 			"share bits, even if a rule forbids the pair; use --compare cosine, or --method minhash"),
 		where(a.Texts.Shingle.Kind == shingle.Char32, fmt.Sprintf("rules cannot be used with hashes of 32 bits, which may "+
 			"be equal by chance even if a rule forbids the pair; use --shingle char:%d", a.Texts.Shingle.K)),
-		where(a.Method == Exact && match.Pairwise(a.Texts.Rules), "--method exact finds copies by one key, and supports "+
-			"only the rule equal; drop --method or the other rules"),
-		where(a.MeasureRecall > 0 && match.Pairwise(a.Texts.Rules), "--measure-recall supports only the rule equal; drop "+
-			"--measure-recall or the other rules"),
+		where(a.Method == Exact && match.Pairwise(a.Texts.Rules),
+			"--method exact finds copies by one key, and supports only the rule equal; drop --method or the other rules"),
+		where(a.MeasureRecall > 0 && match.Pairwise(a.Texts.Rules),
+			"--measure-recall supports only the rule equal; drop --measure-recall or the other rules"),
 		where(a.Cluster == Components, "a rule applies to pairs, but --cluster components removes documents through chains "+
 			"of pairs; drop --cluster or this rule"))
 }
@@ -187,8 +186,8 @@ func without(part output.Part, why string) func(*Asked) string {
 }
 
 func unsigned(a *Asked) string {
-	return where(a.Family != signature.SimHash, "this run computes no SimHash signatures; add --method "+
-		"simhash, or --compare overlap")
+	return where(a.Family != signature.SimHash,
+		"this run computes no SimHash signatures; add --method simhash, or --compare overlap")
 }
 
 // checkRules returns a *UsageError for the first rule that is broken.

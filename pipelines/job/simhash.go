@@ -118,8 +118,8 @@ func (p *Plan) piecesWarnings() (warnings []string) {
 			"probability of only %.5[1]f; use --recall, or --pieces", p.Choice.ExpectedRecall, p.Pieces.Count))
 	}
 	if r.Vectors == Sign && r.Measure == Cosine {
-		warnings = append(warnings, "the expected recall is that of --vectors normal; --vectors sign does not "+
-			"guarantee it for cosine")
+		warnings = append(warnings,
+			"the expected recall is that of --vectors normal; --vectors sign does not guarantee it for cosine")
 	}
 	return warnings
 }

@@ -77,8 +77,7 @@ func (f *bucketsFn) Setup(ctx context.Context) (err error) {
 
 func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*[]byte) bool, emit func([]byte)) error {
 	return f.In.Each(ctx, key, packed, func(group int64, packed func(*[]byte) bool) error {
-		return f.find(ctx,
-			group, packed, emit)
+		return f.find(ctx, group, packed, emit)
 	})
 }
 

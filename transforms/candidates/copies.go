@@ -100,8 +100,7 @@ func (f *copiesFn) find(ctx context.Context, packed func(*[]byte) bool, emit fun
 // tell emits the members of the copies among documents that may share a hash, and returns the number of copies.
 func (f *copiesFn) tell(alike []blocks.First, out *blocks.Buffers, emit func(int64, []byte)) (found int) {
 	slices.SortFunc(alike, func(a, b blocks.First) int {
-		return cmp.Or(a.Hash.Compare(b.Hash),
-			cmp.Compare(a.Key, b.Key))
+		return cmp.Or(a.Hash.Compare(b.Hash), cmp.Compare(a.Key, b.Key))
 	})
 	for start, end := 0, 0; start < len(alike); start = end {
 		for end = start + 1; end < len(alike) && alike[end].Hash == alike[start].Hash; end++ {
